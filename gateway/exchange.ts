@@ -1,0 +1,87 @@
+/** One client request, from its first header to its settlement. Every phase writes what it learnt here; `settle` reads it. */
+import type { KeyRecord } from '#crds/snapshot/contract.ts';
+import type { ErrorCode } from './errors.ts';
+import type { Dialect, Operation, Usage } from './providers/provider.ts';
+
+/** Who calls. In open mode a caller of namespace `default` without a key. */
+export interface Caller {
+  /** Name of the ApiKey object; `anonymous` in open mode. The only word about a key that logs and metrics may hold. */
+  readonly name: string;
+  readonly namespace: string;
+  readonly key: KeyRecord | undefined;
+}
+
+/** One try at one upstream. Times are `performance.now()` milliseconds. */
+export interface Attempt {
+  /** Path of the target, e.g. `config.targets[0].targets[1]`. */
+  readonly target: string;
+  readonly provider: string;
+  /** Model sent to the upstream. */
+  readonly model: string | undefined;
+  /** Host and port of the upstream. */
+  readonly host: string;
+  /** 0 for the first try of this target, n for its n-th retry. */
+  readonly retry: number;
+  readonly startedAt: number;
+  /** First byte of the answer's body. */
+  firstByteAt: number | undefined;
+  endedAt: number | undefined;
+  /** The upstream's status; undefined for a network error. */
+  status: number | undefined;
+  errorCode: ErrorCode | undefined;
+  /** Set where this request is sampled: carries `traceparent` upstream. */
+  spanId: string | undefined;
+}
+
+/** Ids of `semantics.md` 12, all lower-case hex, and the caller's own words. */
+export interface Trace {
+  /** 32 hex digits. */
+  readonly traceId: string;
+  /** What the answer's `x-gateway-trace-id` says: the caller's own value as given, else `traceId`. */
+  readonly echoed: string;
+  readonly parentSpanId: string | undefined;
+  readonly spanId: string;
+  readonly spanName: string | undefined;
+  readonly sampled: boolean;
+  readonly traceState: string | undefined;
+}
+
+export interface Endpoint {
+  /** The word of conditions and metrics: chatComplete, complete, embed, messages, countTokens. */
+  readonly type: string;
+  readonly operation: Operation;
+  readonly dialect: Dialect;
+  /** Path as registered, e.g. `/v1/chat/completions`. */
+  readonly path: string;
+}
+
+export interface Exchange {
+  readonly id: string;
+  readonly method: string;
+  /** Path without query. */
+  readonly pathname: string;
+  readonly endpoint: Endpoint | undefined;
+  readonly startedAt: number;
+  readonly trace: Trace;
+  caller: Caller | undefined;
+  /** Name of the config in use; `inline` for one in the header; undefined in direct mode. */
+  config: string | undefined;
+  /** Merged metadata: workspace, key, request. */
+  metadata: Readonly<Record<string, string>>;
+  /** Model as the caller named it. */
+  requestedModel: string | undefined;
+  stream: boolean;
+  readonly attempts: Attempt[];
+  /** Status told to the caller; 499 where the caller left first. */
+  status: number;
+  errorCode: ErrorCode | undefined;
+  /** First body byte to the caller. */
+  firstByteAt: number | undefined;
+  usage: Usage | undefined;
+  /** A stream that ended without its end marker. */
+  streamFailed: boolean;
+  /** Model that the upstream says has answered. */
+  answeredModel: string | undefined;
+  /** Generation of the snapshot that served this request. */
+  generation: number;
+}

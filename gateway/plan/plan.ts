@@ -1,0 +1,94 @@
+/** A resolved config: the tree that `route` walks. Immutable, shared by all requests of one snapshot. */
+import type { GatewayError } from '../errors.ts';
+import type { Provider } from '../providers/provider.ts';
+
+export interface RetryRule {
+  /** Tries after the first, 0-5. */
+  readonly attempts: number;
+  readonly statusCodes: ReadonlySet<number>;
+  readonly useRetryAfter: boolean;
+}
+
+export interface BreakerRule {
+  readonly failureThreshold: number;
+  readonly cooldownMs: number;
+  /** undefined: any status of 500 or more, network errors (502) and timeouts (408). */
+  readonly statusCodes: ReadonlySet<number> | undefined;
+}
+
+/** What holds for a target after inheritance (`semantics.md` 3). */
+export interface Settings {
+  readonly overrideParams: Readonly<Record<string, unknown>> | undefined;
+  readonly retry: RetryRule | undefined;
+  readonly breaker: BreakerRule | undefined;
+  readonly requestTimeoutMs: number | undefined;
+  readonly forwardHeaders: readonly string[];
+  readonly strict: boolean;
+  readonly streamDelivery: 'live' | 'whole';
+  readonly streamIdleTimeoutMs: number;
+}
+
+/** Where a target's requests go: all of it known before a request comes, but for the body. */
+export interface Upstream {
+  readonly provider: Provider;
+  readonly origin: string;
+  /** Path prefix without a trailing slash, e.g. `/v1`. */
+  readonly pathPrefix: string;
+  /** Flat list of credential and addressing headers. */
+  readonly headers: readonly string[];
+  /** A request named the host: connect only to public or listed addresses. */
+  readonly guarded: boolean;
+  /** Provider + host + credential: whose retry budget this is. Never printed. */
+  readonly budgetKey: string;
+  /** Integration in use, by `namespace/name`. */
+  readonly integration: string | undefined;
+  /** undefined: every model. */
+  readonly allowsModel: ((model: string) => boolean) | undefined;
+}
+
+export interface Target {
+  readonly kind: 'target';
+  /** `config`, or `config.targets[0].targets[1]`. */
+  readonly path: string;
+  readonly name: string | undefined;
+  /** Weight among its siblings, default 1. */
+  readonly weight: number;
+  readonly settings: Settings;
+  /** Fixed by the config; 'request': resolved from headers and model; a GatewayError: why it cannot be used. */
+  readonly upstream: Upstream | 'request' | GatewayError;
+  /** Identity of its breaker: config namespace/name + path. Replicas agree on it. */
+  readonly breakerKey: string;
+}
+
+/** What conditions and sticky fields can see. */
+export interface Facts {
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The caller's JSON body, before overrides. */
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly pathname: string;
+}
+
+export interface Branch {
+  readonly kind: 'branch';
+  readonly path: string;
+  readonly name: string | undefined;
+  readonly weight: number;
+  readonly mode: 'single' | 'loadbalance' | 'fallback' | 'conditional';
+  readonly children: readonly PlanNode[];
+  /** fallback: the statuses that move on; undefined: the defaults of `semantics.md` 4. */
+  readonly fallbackCodes: ReadonlySet<number> | undefined;
+  /** conditional: index of the child to take. */
+  readonly choose: ((facts: Facts) => number) | undefined;
+  /** loadbalance: the value that keeps a caller on one child; undefined: draw anew. */
+  readonly stickyKey: ((facts: Facts) => string | undefined) | undefined;
+  readonly stickyTtlMs: number | undefined;
+}
+
+export type PlanNode = Target | Branch;
+
+export interface Plan {
+  /** `namespace/name`, `inline` or `direct`. */
+  readonly name: string;
+  readonly root: PlanNode;
+}
