@@ -58,6 +58,8 @@ export interface ErrorDetails {
   /** Headers that the answer carries besides, e.g. `allow`. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
+  /** An upstream's own status, type and code, which win over the table's. */
+  readonly upstream?: { readonly status: number; readonly type: string | undefined; readonly code: string | undefined };
 }
 
 /** A failure that the caller is told about, in the words of the table. */
@@ -67,12 +69,17 @@ export class GatewayError extends Error {
   readonly type: string;
   readonly details: ErrorDetails;
 
+  /** `error.code` of the answer: the upstream's own word, or the table's. */
+  get wireCode(): string {
+    return this.details.upstream?.code ?? this.code;
+  }
+
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'GatewayError';
     this.code = code;
-    this.status = ERRORS[code][0];
-    this.type = ERRORS[code][1];
+    this.status = details.upstream?.status ?? ERRORS[code][0];
+    this.type = details.upstream?.type ?? ERRORS[code][1];
     this.details = details;
   }
 }
@@ -85,6 +92,6 @@ export interface ErrorEnvelope {
 
 export function errorEnvelope(error: GatewayError): ErrorEnvelope {
   const { param, provider } = error.details;
-  const body = { message: error.message, type: error.type, code: error.code, param: param ?? null };
+  const body = { message: error.message, type: error.type, code: error.wireCode, param: param ?? null };
   return provider === undefined ? { error: body } : { error: body, provider };
 }

@@ -1,8 +1,8 @@
 // Runs a TypeScript entry on the project's own Node, after installing what is missing.
 // Plain JavaScript for Node 20+: it is what a fresh clone starts with, before there is any dependency.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -10,7 +10,9 @@ const node = `${root}node_modules/node/bin/${process.platform === 'win32' ? 'nod
 const stamp = `${root}node_modules/.model-gateway-lock`;
 
 function lockDigest() {
-  return createHash('sha256').update(readFileSync(`${root}package-lock.json`)).digest('hex');
+  return createHash('sha256')
+    .update(readFileSync(`${root}package-lock.json`))
+    .digest('hex');
 }
 
 function isInstalled(digest) {
@@ -37,7 +39,11 @@ function install(digest) {
 }
 
 function run(args) {
-  const child = spawn(node, args, { cwd: root, stdio: 'inherit', env: { ...process.env, INIT_CWD: process.env.INIT_CWD ?? process.cwd() } });
+  const child = spawn(node, args, {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, INIT_CWD: process.env.INIT_CWD ?? process.cwd() },
+  });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)));
 }

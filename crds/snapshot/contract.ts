@@ -2,8 +2,8 @@
  * What the operator tells every gateway, and nothing else. Wire names are snake_case, as in the manifests. Credentials and
  * key digests are records of their own, so that they can travel in Secrets while the rest travels in ConfigMaps.
  */
-import { z } from 'zod';
-import { configShape } from '#crds/config/schema.ts';
+import { configShape } from '../config/schema.ts';
+import { z } from '../config/words.ts';
 
 /** The only format that this version writes and reads; a gateway refuses any other and keeps what it has. */
 export const SNAPSHOT_FORMAT = 1;

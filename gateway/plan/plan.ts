@@ -1,4 +1,5 @@
 /** A resolved config: the tree that `route` walks. Immutable, shared by all requests of one snapshot. */
+import type { Config } from '#crds/config/schema.ts';
 import type { GatewayError } from '../errors.ts';
 import type { Provider } from '../providers/provider.ts';
 
@@ -26,24 +27,32 @@ export interface Settings {
   readonly strict: boolean;
   readonly streamDelivery: 'live' | 'whole';
   readonly streamIdleTimeoutMs: number;
+  /** `custom_host` of the config or of a parent. */
+  readonly customHost: string | undefined;
 }
 
 /** Where a target's requests go: all of it known before a request comes, but for the body. */
 export interface Upstream {
   readonly provider: Provider;
   readonly origin: string;
+  /** Host and port, for spans and logs. */
+  readonly host: string;
   /** Path prefix without a trailing slash, e.g. `/v1`. */
   readonly pathPrefix: string;
   /** Flat list of credential and addressing headers. */
   readonly headers: readonly string[];
-  /** A request named the host: connect only to public or listed addresses. */
-  readonly guarded: boolean;
+  /** A request named the host: connect only to public addresses or to these origins. undefined: anywhere. */
+  readonly listed: ReadonlySet<string> | undefined;
+  /** The credential is the installation's, not the caller's: its refusal by the provider is our fault. */
+  readonly ownsCredential: boolean;
   /** Provider + host + credential: whose retry budget this is. Never printed. */
   readonly budgetKey: string;
   /** Integration in use, by `namespace/name`. */
   readonly integration: string | undefined;
   /** undefined: every model. */
   readonly allowsModel: ((model: string) => boolean) | undefined;
+  /** Models of an Integration that live on a host of their own. */
+  readonly modelHosts: ReadonlyMap<string, Upstream> | undefined;
 }
 
 export interface Target {
@@ -56,6 +65,8 @@ export interface Target {
   readonly settings: Settings;
   /** Fixed by the config; 'request': resolved from headers and model; a GatewayError: why it cannot be used. */
   readonly upstream: Upstream | 'request' | GatewayError;
+  /** How to make the upstream anew when the request names its host or lacks what the config leaves to it. */
+  readonly config: Config;
   /** Identity of its breaker: config namespace/name + path. Replicas agree on it. */
   readonly breakerKey: string;
 }

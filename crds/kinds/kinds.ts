@@ -1,0 +1,12 @@
+import { apiKeyKind } from './api-key.ts';
+import { gatewayConfigKind } from './gateway-config.ts';
+import { integrationKind } from './integration.ts';
+import type { Kind } from './kind.ts';
+
+/** Every kind of this API. A new kind is one schema file and one row. */
+export const KINDS: readonly Kind[] = [gatewayConfigKind, integrationKind, apiKeyKind];
+
+/** The row of a manifest's kind; undefined: not one of ours, or not this version. */
+export function findKind(apiVersion: string, kind: string): Kind | undefined {
+  return KINDS.find((row) => row.kind === kind && `${row.group}/${row.version}` === apiVersion);
+}

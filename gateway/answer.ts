@@ -1,0 +1,67 @@
+/** Writes the one answer of an exchange. */
+import type { ServerResponse } from 'node:http';
+import { CLIENT_DIALECTS } from './dialects/client-dialects.ts';
+import { type GatewayError, errorEnvelope } from './errors.ts';
+import type { Dialect } from './providers/provider.ts';
+import type { GatewayReply } from './reply.ts';
+import type { RequestContext } from './request-context.ts';
+import type { Routed } from './route/reply.ts';
+import { copyDown } from './upstream/headers.ts';
+
+const JSON_TYPE = 'application/json';
+
+/** Headers that every answer carries. Flat list. */
+function commonHeaders(context: RequestContext): string[] {
+  const { exchange } = context;
+  const headers = ['x-request-id', exchange.id, 'x-gateway-trace-id', exchange.trace.echoed];
+  if (context.closing()) headers.push('connection', 'close');
+  return headers;
+}
+
+/** Headers of an answer that came from a target. */
+export function routedHeaders(context: RequestContext, routed: Routed<GatewayReply>): string[] {
+  const headers = commonHeaders(context);
+  const { reply, target } = routed;
+  const provider = reply?.upstream?.provider.name;
+  if (provider !== undefined) headers.push('x-gateway-provider', provider);
+  if (target !== undefined) headers.push('x-gateway-last-used-option-index', target.path);
+  headers.push('x-gateway-retry-attempt-count', String(routed.retryCount), 'x-gateway-cache-status', 'DISABLED');
+  if (reply?.upstreamHeaders !== undefined) copyDown(reply.upstreamHeaders, headers);
+  return headers;
+}
+
+/** A whole body, its length known. */
+export function sendBody(context: RequestContext, status: number, headers: string[], body: Buffer | string): void {
+  const { response, exchange } = context;
+  exchange.status = status;
+  exchange.firstByteAt = performance.now();
+  headers.push('content-length', String(typeof body === 'string' ? Buffer.byteLength(body) : body.length));
+  response.writeHead(status, headers);
+  response.end(body);
+}
+
+export function sendError(context: RequestContext, error: GatewayError, headers = commonHeaders(context)): void {
+  context.exchange.errorCode = error.code;
+  withoutBodyHeaders(headers);
+  for (const [name, value] of Object.entries(error.details.headers ?? {})) headers.push(name, value);
+  headers.push('content-type', JSON_TYPE);
+  sendBody(context, error.status, headers, errorText(context.endpoint.dialect, error, context.exchange.id));
+}
+
+/** What described the upstream's body does not describe ours. */
+function withoutBodyHeaders(headers: string[]): void {
+  for (let index = headers.length - 2; index >= 0; index -= 2) {
+    if (headers[index]?.startsWith('content-') === true) headers.splice(index, 2);
+  }
+}
+
+export function errorText(dialect: Dialect, error: GatewayError, requestId: string): string {
+  if (dialect === 'openai') return JSON.stringify(errorEnvelope(error));
+  return JSON.stringify({ ...CLIENT_DIALECTS[dialect].errorBody(error), request_id: requestId });
+}
+
+/** An answer outside the pipeline: unknown path, wrong method, list of models. */
+export function sendPlain(response: ServerResponse, status: number, headers: readonly string[], body: string): void {
+  response.writeHead(status, ['content-type', JSON_TYPE, 'content-length', String(Buffer.byteLength(body)), ...headers]);
+  response.end(body);
+}

@@ -1,0 +1,26 @@
+/** What the operator may know of the gateway: names, so that a bad manifest is refused before anything is published. */
+import { PROVIDERS } from './providers/registry.ts';
+import { SIMULATOR } from './providers/simulator/provider.ts';
+
+export interface CatalogProvider {
+  readonly name: string;
+  /** Whether a target needs a credential (`api_key`, a virtual key, an Integration). */
+  readonly needsCredential: boolean;
+  /** Whether it can be called without `custom_host`. */
+  readonly hasBaseUrl: boolean;
+  readonly operations: readonly string[];
+}
+
+export const CATALOG: { readonly providers: ReadonlyMap<string, CatalogProvider> } = {
+  providers: new Map(
+    [...PROVIDERS.values()].map(({ name, needsCredential, baseUrl, operations }) => [
+      name,
+      {
+        name,
+        needsCredential,
+        hasBaseUrl: baseUrl !== undefined || name === SIMULATOR,
+        operations: Object.keys(operations),
+      },
+    ]),
+  ),
+};

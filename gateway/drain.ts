@@ -1,0 +1,27 @@
+/** The way out: readiness off, a grace, no new connections, running requests to their end, then an error event. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { GatewayError } from './errors.ts';
+import type { GatewayState } from './gateway-state.ts';
+
+const POLL_MS = 20;
+/** Streams that were ended with an error event may still be on their way out. */
+const LAST_WORDS_MS = 500;
+
+export async function drainRequests(gateway: GatewayState, api: FastifyInstance, limits: { graceMs: number; drainMs: number }): Promise<void> {
+  gateway.draining = true;
+  if (limits.graceMs > 0) await wait(limits.graceMs);
+  const closed = api.close();
+  await idle(gateway, limits.drainMs);
+  if (gateway.running.size > 0) {
+    for (const context of gateway.running) context.routed?.reply?.stream?.cut(new GatewayError('draining', 'This replica is shutting down: the stream was cut.'));
+    await idle(gateway, LAST_WORDS_MS);
+  }
+  api.server.closeAllConnections();
+  await closed;
+}
+
+async function idle(gateway: GatewayState, limitMs: number): Promise<void> {
+  const until = performance.now() + limitMs;
+  while (gateway.running.size > 0 && performance.now() < until) await wait(POLL_MS);
+}

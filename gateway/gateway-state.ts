@@ -1,0 +1,27 @@
+/** What all requests of one gateway share. */
+import type { RequestContext } from './request-context.ts';
+import type { Breakers } from './route/breakers.ts';
+import type { RetryBudgets } from './route/retry-budget.ts';
+import type { ActiveSnapshot } from './snapshot/active-snapshot.ts';
+import type { Log } from './telemetry/log.ts';
+import type { Metrics } from './telemetry/metrics.ts';
+import type { Tracing } from './telemetry/tracing.ts';
+import type { Connections } from './upstream/connections.ts';
+import type { Deadlines } from './upstream/deadlines.ts';
+
+export interface GatewayState {
+  /** No key is asked for (loopback only). */
+  readonly open: boolean;
+  readonly connections: Connections;
+  readonly deadlines: Deadlines;
+  readonly breakers: Breakers;
+  readonly budgets: RetryBudgets;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  readonly tracing: Tracing;
+  /** What new requests are served with; undefined before the first. */
+  snapshot: ActiveSnapshot | undefined;
+  draining: boolean;
+  /** Requests between their first header and their settlement. */
+  readonly running: Set<RequestContext>;
+}

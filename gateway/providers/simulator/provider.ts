@@ -1,0 +1,15 @@
+/** The built-in provider: answers on this machine, without an account. */
+
+import { openAiCompatible } from '../openai/provider.ts';
+import type { Provider } from '../provider.ts';
+
+/** Name of the provider whose origin is known only once `startSimulator` has run. */
+export const SIMULATOR = 'simulator';
+
+/** Its `baseUrl` is undefined: a plan takes the origin of the running simulator, and the path prefix `/v1`. */
+export const simulator: Provider = openAiCompatible({
+  name: SIMULATOR,
+  baseUrl: undefined,
+  needsCredential: false,
+  authorize: () => [],
+});

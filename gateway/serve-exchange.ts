@@ -1,0 +1,134 @@
+/** Runs one request through the pipeline and settles it, exactly once: after the last byte, an abort, or a failure. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { sendError } from './answer.ts';
+import type { EndpointRow } from './endpoints.ts';
+import { GatewayError } from './errors.ts';
+import type { Caller, Exchange } from './exchange.ts';
+import type { GatewayState } from './gateway-state.ts';
+import { runPhases } from './pipeline.ts';
+import type { Plan } from './plan/plan.ts';
+import type { GatewayReply } from './reply.ts';
+import { CallerLeft } from './read-body.ts';
+import type { RequestContext } from './request-context.ts';
+import type { RequestHeaders } from './resolve/request-headers.ts';
+import type { Routed } from './route/reply.ts';
+import type { ActiveSnapshot } from './snapshot/active-snapshot.ts';
+import { readTrace } from './telemetry/trace-context.ts';
+
+/** All attempts of a request together; a running stream is not cut by it. */
+const ALL_ATTEMPTS_MS = 600_000;
+/** For the log alone: the caller left before its answer. */
+const CLIENT_CLOSED = 499;
+const NOBODY: Caller = { name: '', namespace: '', key: undefined };
+const NO_PLAN = {} as Plan;
+const NO_BYTES = Buffer.alloc(0);
+
+let requests = 0;
+const idPrefix = `req_${Date.now().toString(36)}${Math.floor(Math.random() * 36 ** 4).toString(36)}`;
+
+class LiveContext implements RequestContext {
+  readonly gateway: GatewayState;
+  readonly endpoint: EndpointRow;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly snapshot: ActiveSnapshot;
+  readonly exchange: Exchange;
+  bytes: Buffer = NO_BYTES;
+  body = {};
+  caller = NOBODY;
+  control = {} as RequestHeaders;
+  bearer: string | undefined = undefined;
+  gatewayKeyIn: string | undefined = undefined;
+  plan = NO_PLAN;
+  routed: Routed<GatewayReply> | undefined = undefined;
+  deadlineAt: number;
+  gone = false;
+  onGone: (() => void) | undefined = undefined;
+
+  constructor(gateway: GatewayState, snapshot: ActiveSnapshot, endpoint: EndpointRow, request: IncomingMessage, response: ServerResponse) {
+    this.gateway = gateway;
+    this.snapshot = snapshot;
+    this.endpoint = endpoint;
+    this.request = request;
+    this.response = response;
+    this.exchange = newExchange(gateway, snapshot, endpoint, request);
+    this.deadlineAt = this.exchange.startedAt + ALL_ATTEMPTS_MS;
+  }
+
+  closing(): boolean {
+    return this.gateway.draining;
+  }
+
+  readonly onClose = (): void => {
+    if (this.response.writableFinished) return;
+    this.gone = true;
+    this.onGone?.();
+  };
+}
+
+function newExchange(gateway: GatewayState, snapshot: ActiveSnapshot, endpoint: EndpointRow, request: IncomingMessage): Exchange {
+  requests += 1;
+  return {
+    id: `${idPrefix}${requests.toString(36)}`,
+    method: request.method ?? 'POST',
+    pathname: endpoint.path,
+    endpoint,
+    startedAt: performance.now(),
+    trace: readTrace(request.headers, gateway.tracing.sample),
+    caller: undefined,
+    config: undefined,
+    metadata: {},
+    requestedModel: undefined,
+    stream: false,
+    attempts: [],
+    status: 0,
+    errorCode: undefined,
+    firstByteAt: undefined,
+    usage: undefined,
+    streamFailed: false,
+    answeredModel: undefined,
+    generation: snapshot.generation,
+  };
+}
+
+/** Never rejects. */
+export async function serveExchange(gateway: GatewayState, snapshot: ActiveSnapshot, endpoint: EndpointRow, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const context = new LiveContext(gateway, snapshot, endpoint, request, response);
+  gateway.metrics.begin();
+  gateway.running.add(context);
+  response.on('close', context.onClose);
+  try {
+    await runPhases(context);
+  } catch (error) {
+    fail(context, error);
+  }
+  settle(context);
+}
+
+function fail(context: RequestContext, cause: unknown): void {
+  if (cause instanceof CallerLeft || context.gone) {
+    context.gone = true;
+    return;
+  }
+  const error = cause instanceof GatewayError ? cause : new GatewayError('internal', 'Something went wrong in the gateway.', { cause });
+  if (error.code === 'internal') logDefect(context, error);
+  if (context.response.headersSent) {
+    context.exchange.errorCode = error.code;
+    context.response.destroy();
+  } else sendError(context, error);
+}
+
+/** Name and place of a defect; never a value of the request. */
+function logDefect(context: RequestContext, error: GatewayError): void {
+  const cause = error.cause instanceof Error ? error.cause : error;
+  context.gateway.log.event('error', 'internal error', { trace_id: context.exchange.trace.traceId, name: cause.name, stack: cause.stack?.split('\n').slice(1, 8).join(' ') });
+}
+
+function settle(context: RequestContext): void {
+  const { exchange, gateway } = context;
+  if (context.gone) exchange.status = CLIENT_CLOSED;
+  gateway.running.delete(context);
+  gateway.metrics.settle(exchange);
+  gateway.log.request(exchange);
+  gateway.tracing.record(exchange);
+}

@@ -1,0 +1,131 @@
+/** A whole gateway: public listener, admin listener, the snapshot in use, and its way out. */
+import { decodeSnapshot } from '#crds/snapshot/decode.ts';
+import type { EncodedSnapshot } from '#crds/snapshot/encode.ts';
+import { SNAPSHOT_FORMAT } from '#crds/snapshot/contract.ts';
+import { startAdmin } from './admin.ts';
+import { buildApi } from './api.ts';
+import { drainRequests } from './drain.ts';
+import type { GatewayState } from './gateway-state.ts';
+import { setSimulatorOrigin } from './plan/upstream.ts';
+import { startSimulator } from './providers/simulator/server.ts';
+import { Breakers } from './route/breakers.ts';
+import { RetryBudgets } from './route/retry-budget.ts';
+import { ActiveSnapshot } from './snapshot/active-snapshot.ts';
+import { createLog, type LogLevel } from './telemetry/log.ts';
+import { type BreakerReading, createMetrics } from './telemetry/metrics.ts';
+import { startTracing } from './telemetry/tracing.ts';
+import { Connections } from './upstream/connections.ts';
+import { Deadlines } from './upstream/deadlines.ts';
+
+export interface GatewayOptions {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  readonly adminHost: string;
+  readonly adminPort: number;
+  /** No key is asked for. */
+  readonly open: boolean;
+  readonly logLevel: LogLevel;
+  /** How long a draining gateway keeps accepting after readiness turned. */
+  readonly graceMs: number;
+  /** How long running requests may take to finish. */
+  readonly drainMs: number;
+  /** The `OTEL_*` variables. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+}
+
+/** What a gateway says of a snapshot. */
+export interface Ack {
+  readonly generation: number;
+  readonly hash: string;
+  /** Why the former snapshot is kept. */
+  readonly refused?: string;
+}
+
+export interface Gateway {
+  readonly origin: string;
+  readonly adminOrigin: string;
+  /** Swaps the snapshot between two requests; a bad one changes nothing. */
+  load(encoded: EncodedSnapshot): Ack;
+  /** Finishes what runs, then ends everything. */
+  drain(): Promise<void>;
+}
+
+/** Rejects with the listener's error (`EADDRINUSE`, ...) where a port cannot be had. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const refusals = { count: 0 };
+  const gateway = await makeState(options, refusals);
+  const simulator = await startSimulator();
+  setSimulatorOrigin(simulator.origin);
+  const api = buildApi(gateway);
+  const origin = await api.listen({ host: options.host, port: options.port });
+  const admin = await startAdmin({ host: options.adminHost, port: options.adminPort, view: adminView(gateway) }).catch(async (error: unknown) => {
+    await api.close();
+    await simulator.close();
+    throw error;
+  });
+  return {
+    origin,
+    adminOrigin: admin.origin,
+    load: (encoded) => load(gateway, encoded, refusals),
+    async drain() {
+      await drainRequests(gateway, api, options);
+      await Promise.all([admin.close(), simulator.close(), gateway.connections.close(), gateway.tracing.shutdown()]);
+      gateway.deadlines.close();
+      await gateway.log.close();
+    },
+  };
+}
+
+async function makeState(options: GatewayOptions, refusals: { count: number }): Promise<GatewayState> {
+  const log = createLog({ level: options.logLevel });
+  const breakers = new Breakers(() => performance.now());
+  const gateway: GatewayState = {
+    open: options.open,
+    connections: new Connections(),
+    deadlines: new Deadlines(),
+    breakers,
+    budgets: new RetryBudgets(),
+    metrics: createMetrics({
+      breakers: () => breakerReadings(breakers),
+      config: () => gateway.snapshot && { generation: gateway.snapshot.generation, loadedAtMs: gateway.snapshot.loadedAt.getTime() },
+      refused: () => refusals.count,
+      droppedLogLines: () => log.dropped,
+    }),
+    log,
+    tracing: await startTracing(options.env ?? {}),
+    snapshot: undefined,
+    draining: false,
+    running: new Set(),
+  };
+  return gateway;
+}
+
+function* breakerReadings(breakers: Breakers): Generator<BreakerReading> {
+  for (const { breakerKey, phase } of breakers.states()) yield { key: breakerKey, state: phase === 'half-open' ? 'half_open' : phase };
+}
+
+function load(gateway: GatewayState, encoded: EncodedSnapshot, refusals: { count: number }): Ack {
+  try {
+    const { snapshot, generation, hash } = decodeSnapshot(encoded);
+    gateway.snapshot = new ActiveSnapshot(snapshot, generation, hash);
+    return { generation, hash };
+  } catch (error) {
+    refusals.count += 1;
+    const refused = error instanceof Error ? error.message : 'The snapshot cannot be read.';
+    gateway.log.event('error', 'snapshot refused', { reason: refused });
+    return { generation: gateway.snapshot?.generation ?? 0, hash: gateway.snapshot?.hash ?? '', refused };
+  }
+}
+
+function adminView(gateway: GatewayState): Parameters<typeof startAdmin>[0]['view'] {
+  return {
+    ready: () => (gateway.draining ? 'draining' : gateway.snapshot === undefined ? 'no snapshot is loaded yet' : undefined),
+    metrics: async () => ({ contentType: gateway.metrics.contentType, text: await gateway.metrics.text() }),
+    config: () => {
+      const { snapshot } = gateway;
+      return snapshot === undefined ? undefined : { generation: snapshot.generation, hash: snapshot.hash, loaded_at: snapshot.loadedAt.toISOString(), format: SNAPSHOT_FORMAT };
+    },
+    objects: () => gateway.snapshot?.objects() ?? [],
+  };
+}

@@ -1,0 +1,135 @@
+/** A snapshot made ready for requests. Immutable to its readers; plans are built when first asked for. */
+import type { ConfigRecord, CredentialRecord, IntegrationRecord, KeyRecord, Snapshot } from '#crds/snapshot/contract.ts';
+import type { Caller } from '../exchange.ts';
+import { buildPlan } from '../plan/build.ts';
+import type { Plan } from '../plan/plan.ts';
+import { PROVIDERS } from '../providers/registry.ts';
+
+export interface KnownKey {
+  readonly digest: Buffer;
+  readonly caller: Caller;
+  readonly record: KeyRecord;
+  /** undefined: all inference. */
+  readonly scopes: ReadonlySet<string> | undefined;
+}
+
+interface Shareable {
+  readonly namespace: string;
+  readonly name: string;
+  readonly shared_with: '*' | string[];
+}
+
+export class ActiveSnapshot {
+  readonly generation: number;
+  readonly hash: string;
+  readonly loadedAt = new Date();
+  readonly source: Snapshot;
+  /** Origins that a request may name as custom host. */
+  readonly requestHosts: ReadonlySet<string>;
+  private readonly keys = new Map<string, KnownKey>();
+  private readonly configs: ReadonlyMap<string, ConfigRecord>;
+  private readonly integrations: ReadonlyMap<string, IntegrationRecord>;
+  private readonly credentials: ReadonlyMap<string, CredentialRecord>;
+  private readonly refused: ReadonlyMap<string, string>;
+  private readonly defaults: ReadonlyMap<string, ConfigRecord>;
+  private readonly plans = new Map<ConfigRecord, Plan>();
+
+  /** Throws an Error naming the object when the snapshot refers to a provider that this version does not know. */
+  constructor(source: Snapshot, generation: number, hash: string) {
+    this.source = source;
+    this.generation = generation;
+    this.hash = hash;
+    this.requestHosts = new Set(source.settings.request_hosts);
+    for (const record of source.keys) this.keys.set(record.digest, knownKey(record));
+    this.configs = byOwner(source.configs);
+    this.integrations = byOwner(source.integrations);
+    this.credentials = new Map(source.credentials.map((record) => [credentialKey(record.kind, record.namespace, record.name, record.path), record]));
+    this.refused = new Map(source.refused.map((record) => [`${record.kind} ${record.namespace}/${record.name}`, record.message]));
+    this.defaults = new Map(source.configs.filter((record) => record.is_default).map((record) => [record.namespace, record]));
+    assertProvidersKnown(source);
+  }
+
+  /** `digest` as lower-case hex. */
+  key(digest: string): KnownKey | undefined {
+    return this.keys.get(digest);
+  }
+
+  config(namespace: string, name: string): ConfigRecord | undefined {
+    return this.visible(this.configs, namespace, name);
+  }
+
+  defaultConfig(namespace: string): ConfigRecord | undefined {
+    return this.defaults.get(namespace);
+  }
+
+  integration(namespace: string, name: string): IntegrationRecord | undefined {
+    return this.visible(this.integrations, namespace, name);
+  }
+
+  /** Integrations that callers of `namespace` may use, their own first. */
+  integrationsOf(namespace: string): IntegrationRecord[] {
+    const own = this.source.integrations.filter((record) => record.namespace === namespace);
+    const names = new Set(own.map((record) => record.name));
+    const shared = this.source.integrations.filter((record) => !names.has(record.name) && record.namespace === this.source.settings.organisation_namespace && isShared(record, namespace));
+    return [...own, ...shared];
+  }
+
+  credential(kind: CredentialRecord['kind'], namespace: string, name: string, path: string): Readonly<Record<string, unknown>> | undefined {
+    return this.credentials.get(credentialKey(kind, namespace, name, path))?.fields;
+  }
+
+  /** Why an object that was never accepted was refused. */
+  refusal(kind: string, namespace: string, name: string): string | undefined {
+    return this.refused.get(`${kind} ${namespace}/${name}`);
+  }
+
+  plan(record: ConfigRecord): Plan {
+    let plan = this.plans.get(record);
+    if (plan === undefined) {
+      const credentialsAt = (path: string) => this.credential('GatewayConfig', record.namespace, record.name, path);
+      plan = buildPlan(this, record.config, { name: `${record.namespace}/${record.name}`, namespace: record.namespace, credentialsAt });
+      this.plans.set(record, plan);
+    }
+    return plan;
+  }
+
+  /** A line per object in use, for the admin port. */
+  *objects(): Generator<string> {
+    for (const record of this.source.configs) yield `GatewayConfig ${record.namespace}/${record.name}`;
+    for (const record of this.source.integrations) yield `Integration ${record.namespace}/${record.name}`;
+    for (const record of this.source.keys) yield `ApiKey ${record.namespace}/${record.name}`;
+  }
+
+  private visible<T extends Shareable>(records: ReadonlyMap<string, T>, namespace: string, name: string): T | undefined {
+    const own = records.get(`${namespace}/${name}`);
+    if (own !== undefined) return own;
+    const shared = records.get(`${this.source.settings.organisation_namespace}/${name}`);
+    return shared !== undefined && isShared(shared, namespace) ? shared : undefined;
+  }
+}
+
+function isShared(record: Shareable, namespace: string): boolean {
+  return record.shared_with === '*' || record.shared_with.includes(namespace);
+}
+
+function byOwner<T extends Shareable>(records: readonly T[]): ReadonlyMap<string, T> {
+  return new Map(records.map((record) => [`${record.namespace}/${record.name}`, record]));
+}
+
+function credentialKey(kind: string, namespace: string, name: string, path: string): string {
+  return `${kind} ${namespace}/${name} ${path}`;
+}
+
+function knownKey(record: KeyRecord): KnownKey {
+  return {
+    digest: Buffer.from(record.digest, 'hex'),
+    caller: { name: record.name, namespace: record.namespace, key: record },
+    record,
+    scopes: record.scopes === undefined ? undefined : new Set(record.scopes),
+  };
+}
+
+function assertProvidersKnown(source: Snapshot): void {
+  const unknown = source.integrations.find((record) => PROVIDERS.get(record.provider) === undefined);
+  if (unknown !== undefined) throw new Error(`Integration ${unknown.namespace}/${unknown.name} names the provider "${unknown.provider}", which this gateway does not know`);
+}

@@ -1,0 +1,140 @@
+/** Splits a byte stream into server-sent events without decoding them. Events that need no change keep their bytes. */
+import { GatewayError } from '../errors.ts';
+
+const LF = 10;
+const CR = 13;
+const COLON = 58;
+const DATA = Buffer.from('data:');
+const EVENT = Buffer.from('event:');
+const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** One event, as it lies in the upstream's bytes. */
+export interface RawEvent {
+  /** The whole event with its blank line. */
+  readonly bytes: Buffer;
+  /** Value of `data`, joined by line feeds where there are several; undefined for a comment alone. */
+  readonly data: Buffer | undefined;
+  readonly event: string | undefined;
+  /** LF line ends, one `data: ` line, an `event: ` line at most before it: can go on as it is. */
+  readonly canonical: boolean;
+}
+
+/** Cuts chunks into events. What is not complete yet is kept, at most `maxEventBytes` of it. */
+export class EventLines {
+  private rest: Buffer | undefined;
+  private atStart = true;
+  private readonly maxEventBytes: number;
+
+  constructor(maxEventBytes: number) {
+    this.maxEventBytes = maxEventBytes;
+  }
+
+  /** Calls `onEvent` for each event that is complete with this chunk. */
+  push(chunk: Buffer, onEvent: (event: RawEvent) => void): void {
+    let bytes = this.rest === undefined ? chunk : Buffer.concat([this.rest, chunk]);
+    if (this.atStart) {
+      if (bytes.length < BOM.length && BOM.subarray(0, bytes.length).equals(bytes)) return this.keep(bytes);
+      this.atStart = false;
+      if (bytes.subarray(0, BOM.length).equals(BOM)) bytes = bytes.subarray(BOM.length);
+    }
+    let start = 0;
+    for (;;) {
+      const end = endOfEvent(bytes, start);
+      if (end === -1) break;
+      emit(bytes.subarray(start, end), onEvent);
+      start = end;
+    }
+    this.keep(start === 0 ? bytes : bytes.subarray(start));
+  }
+
+  /** The upstream's body is over: a last event without its blank line counts. */
+  end(onEvent: (event: RawEvent) => void): void {
+    const rest = this.rest;
+    this.rest = undefined;
+    if (rest !== undefined) emit(Buffer.concat([rest, Buffer.from('\n\n')]), onEvent);
+  }
+
+  private keep(rest: Buffer): void {
+    if (rest.length > this.maxEventBytes) throw tooLarge(this.maxEventBytes);
+    this.rest = rest.length === 0 ? undefined : rest;
+  }
+}
+
+function tooLarge(maxBytes: number): GatewayError {
+  return new GatewayError('upstream_invalid', `The provider sent a stream event of more than ${maxBytes} bytes.`);
+}
+
+/** Index after the blank line that ends the event which begins at `start`; -1 while it is not there. */
+function endOfEvent(bytes: Buffer, start: number): number {
+  let line = start;
+  for (;;) {
+    const feed = bytes.indexOf(LF, line);
+    if (feed === -1) return -1;
+    const length = feed - line - (feed > line && bytes[feed - 1] === CR ? 1 : 0);
+    if (length === 0) return feed + 1;
+    line = feed + 1;
+  }
+}
+
+function emit(bytes: Buffer, onEvent: (event: RawEvent) => void): void {
+  const quick = quickEvent(bytes);
+  const event = quick ?? carefulEvent(bytes);
+  if (event !== undefined) onEvent(event);
+}
+
+/** `data: ...\n\n`, which nearly every event is. */
+function quickEvent(bytes: Buffer): RawEvent | undefined {
+  if (bytes[0] !== 100 || bytes[4] !== COLON || bytes[5] !== 32) return undefined;
+  const feed = bytes.length - 2;
+  if (feed < 6 || bytes[feed] !== LF || bytes[feed - 1] === CR || bytes.indexOf(LF, 6) !== feed) return undefined;
+  if (bytes[1] !== 97 || bytes[2] !== 116 || bytes[3] !== 97) return undefined;
+  return { bytes, data: bytes.subarray(6, feed), event: undefined, canonical: true };
+}
+
+function carefulEvent(bytes: Buffer): RawEvent | undefined {
+  const data: Buffer[] = [];
+  let event: string | undefined;
+  let canonical = true;
+  let comments = 0;
+  for (const line of linesOf(bytes)) {
+    if (line.cr) canonical = false;
+    if (line.text.length === 0) continue;
+    if (line.text[0] === COLON) comments += 1;
+    else if (line.text.subarray(0, DATA.length).equals(DATA)) {
+      data.push(valueOf(line.text, DATA.length));
+      if (line.text[DATA.length] !== 32) canonical = false;
+    } else if (line.text.subarray(0, EVENT.length).equals(EVENT)) {
+      if (data.length > 0 || line.text[EVENT.length] !== 32) canonical = false;
+      event = valueOf(line.text, EVENT.length).toString('utf8');
+    } else canonical = false;
+  }
+  if (data.length === 0) return comments > 0 ? { bytes, data: undefined, event: undefined, canonical: true } : undefined;
+  return { bytes, data: data.length === 1 ? data[0] : joined(data), event, canonical: canonical && data.length === 1 && comments === 0 };
+}
+
+function* linesOf(bytes: Buffer): Generator<{ text: Buffer; cr: boolean }> {
+  let start = 0;
+  while (start < bytes.length) {
+    const feed = bytes.indexOf(LF, start);
+    const end = feed === -1 ? bytes.length : feed;
+    const cr = end > start && bytes[end - 1] === CR;
+    yield { text: bytes.subarray(start, cr ? end - 1 : end), cr };
+    start = end + 1;
+  }
+}
+
+function valueOf(line: Buffer, from: number): Buffer {
+  return line.subarray(line[from] === 32 ? from + 1 : from);
+}
+
+function joined(lines: readonly Buffer[]): Buffer {
+  return Buffer.concat(lines.flatMap((line, index) => (index === 0 ? [line] : [Buffer.from('\n'), line])));
+}
+
+/** The same event in canonical form. */
+export function canonicalBytes(event: RawEvent): Buffer {
+  if (event.canonical || event.data === undefined) return event.bytes;
+  const lines = event.data.toString('utf8').split('\n');
+  const head = event.event === undefined ? '' : `event: ${event.event}\n`;
+  return Buffer.from(`${head}${lines.map((line) => `data: ${line}\n`).join('')}\n`);
+}

@@ -1,0 +1,94 @@
+/**
+ * A stream whose two ends speak the same dialect: bytes go on as they came. Framing is checked event by event; the
+ * inside of an event is looked into only where the dialect says who has finished and what it cost.
+ */
+import { GatewayError } from '../errors.ts';
+import type { Provider, Usage } from '../providers/provider.ts';
+import { canonicalBytes, EventLines, type RawEvent } from './event-lines.ts';
+import type { StreamTransform } from './transform.ts';
+
+export const MAX_EVENT_BYTES = 4 * 1024 * 1024;
+
+const OPEN = 123;
+const CLOSE = 125;
+
+/** What one dialect says in its events. One instance per stream. */
+export interface EventReader {
+  /** False: this event is kept from the caller. Throws a GatewayError for an error event. */
+  read(event: RawEvent, data: Buffer): boolean;
+  /** The end marker was seen. */
+  readonly finished: boolean;
+  /** Whether a clean end of the body may stand for the end marker now. */
+  mayEnd(): boolean;
+  /** Bytes of the end marker for a caller whose upstream sent none. */
+  readonly endMarker: string;
+  readonly usage: Usage | undefined;
+  readonly model: string | undefined;
+}
+
+export class PassThrough implements StreamTransform {
+  private readonly lines = new EventLines(MAX_EVENT_BYTES);
+  private readonly reader: EventReader;
+  private readonly provider: Provider;
+  /** Bytes of this chunk that go on: runs of neighbouring events stay one slice. */
+  private out: Buffer[] = [];
+
+  constructor(provider: Provider, reader: EventReader) {
+    this.provider = provider;
+    this.reader = reader;
+  }
+
+  get usage(): Usage | undefined {
+    return this.reader.usage;
+  }
+
+  get model(): string | undefined {
+    return this.reader.model;
+  }
+
+  push(chunk: Buffer): Buffer | undefined {
+    this.lines.push(chunk, this.onEvent);
+    return this.taken();
+  }
+
+  end(): Buffer | undefined {
+    this.lines.end(this.onEvent);
+    if (!this.reader.finished) {
+      if (!this.reader.mayEnd()) throw new GatewayError('upstream_cut', `${this.provider.name} ended its stream before it had finished.`, { provider: this.provider.name });
+      this.out.push(Buffer.from(this.reader.endMarker));
+    }
+    return this.taken();
+  }
+
+  private readonly onEvent = (event: RawEvent): void => {
+    if (this.reader.finished) return;
+    const data = event.data;
+    if (data !== undefined && !isDataAllowed(data)) throw garbage(this.provider);
+    if (data !== undefined && !this.reader.read(event, data)) return;
+    this.add(canonicalBytes(event));
+  };
+
+  private add(bytes: Buffer): void {
+    const last = this.out[this.out.length - 1];
+    if (last !== undefined && last.buffer === bytes.buffer && last.byteOffset + last.length === bytes.byteOffset) {
+      this.out[this.out.length - 1] = Buffer.from(last.buffer, last.byteOffset, last.length + bytes.length);
+    } else this.out.push(bytes);
+  }
+
+  private taken(): Buffer | undefined {
+    const out = this.out;
+    if (out.length === 0) return undefined;
+    this.out = [];
+    return out.length === 1 ? out[0] : Buffer.concat(out);
+  }
+}
+
+/** One object, or an end marker such as `[DONE]`. */
+function isDataAllowed(data: Buffer): boolean {
+  if (data[0] === OPEN) return data[data.length - 1] === CLOSE;
+  return data.length === 6 && data.toString('latin1', 0, 6) === '[DONE]';
+}
+
+function garbage(provider: Provider): GatewayError {
+  return new GatewayError('upstream_invalid', `${provider.name} sent a stream event that is neither a JSON object nor the end marker.`, { provider: provider.name });
+}

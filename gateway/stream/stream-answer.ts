@@ -1,0 +1,240 @@
+/**
+ * A stream on its way to the caller. It is committed, that is offered as the answer of its attempt, once the first whole
+ * event is there (live) or once all of it is there (whole); until then any fault is an ordinary failure of the attempt.
+ */
+import type { ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
+import { GatewayError } from '../errors.ts';
+import type { Attempt } from '../exchange.ts';
+import type { Usage } from '../providers/provider.ts';
+import type { CallEvents, UpstreamCall } from '../upstream/call.ts';
+import { Deadline, type Deadlines } from '../upstream/deadlines.ts';
+import type { StreamTransform } from './transform.ts';
+
+/** Bytes held for a caller that is not attached yet or reads slowly. */
+const MAX_HELD_BYTES = 64 * 1024;
+const MAX_WHOLE_BYTES = 64 * 1024 * 1024;
+/** A caller who takes nothing for so long is cut off. */
+const WRITE_IDLE_MS = 60_000;
+
+export interface StreamTerms {
+  readonly delivery: 'live' | 'whole';
+  readonly idleTimeoutMs: number;
+  readonly provider: string;
+}
+
+export interface StreamOutcome {
+  /** undefined: the stream was finished. */
+  readonly error: GatewayError | undefined;
+  readonly clientGone: boolean;
+}
+
+export class StreamAnswer implements CallEvents {
+  private readonly call: UpstreamCall;
+  private readonly transform: StreamTransform;
+  private readonly terms: StreamTerms;
+  private readonly attempt: Attempt;
+  private readonly deadlines: Deadlines;
+  private readonly idle: Deadline;
+  private readonly onCommit: (failure: GatewayError | undefined) => void;
+  private held: (Buffer | string)[] = [];
+  private heldBytes = 0;
+  private committed = false;
+  private ended = false;
+  private failure: GatewayError | undefined;
+  private response: ServerResponse | undefined;
+  private errorEvent: ((error: GatewayError) => string) | undefined;
+  private onSettled: ((outcome: StreamOutcome) => void) | undefined;
+  private blocked = false;
+
+  constructor(
+    call: UpstreamCall,
+    transform: StreamTransform,
+    terms: StreamTerms,
+    attempt: Attempt,
+    deadlines: Deadlines,
+    onCommit: (failure: GatewayError | undefined) => void,
+  ) {
+    this.call = call;
+    this.transform = transform;
+    this.terms = terms;
+    this.attempt = attempt;
+    this.deadlines = deadlines;
+    this.onCommit = onCommit;
+    this.idle = new Deadline(Number.POSITIVE_INFINITY, this.onIdle);
+  }
+
+  get usage(): Usage | undefined {
+    return this.transform.usage;
+  }
+
+  get model(): string | undefined {
+    return this.transform.model;
+  }
+
+  onHead(_status: number, _headers: IncomingHttpHeaders): void {}
+
+  onBytes(chunk: Buffer): void {
+    if (this.idle.at === Number.POSITIVE_INFINITY) this.deadlines.add(this.idle);
+    this.idle.at = performance.now() + this.terms.idleTimeoutMs;
+    let out: Buffer | string | undefined;
+    try {
+      out = this.transform.push(chunk);
+    } catch (error) {
+      this.call.abort();
+      return this.fail(asGatewayError(error));
+    }
+    if (out !== undefined) this.deliver(out);
+  }
+
+  onEnd(): void {
+    try {
+      const out = this.transform.end();
+      this.close();
+      if (out !== undefined) this.hold(out);
+    } catch (error) {
+      return this.fail(asGatewayError(error));
+    }
+    this.ended = true;
+    if (!this.committed) this.commit();
+    else if (this.response !== undefined) this.finish(this.response);
+  }
+
+  onFailure(error: GatewayError): void {
+    this.fail(error);
+  }
+
+  /** Hands the stream to the caller. `onSettled` is called once, when the last byte was handed over or the caller left. */
+  pipe(response: ServerResponse, errorEvent: (error: GatewayError) => string, onSettled: (outcome: StreamOutcome) => void): void {
+    this.response = response;
+    this.errorEvent = errorEvent;
+    this.onSettled = onSettled;
+    if (this.failure !== undefined) return this.breakOff(this.failure);
+    if (this.ended) return this.finish(response);
+    response.on('drain', this.onDrain);
+    this.flush(response);
+  }
+
+  /** The caller is gone, or nobody wants this stream any more. */
+  abandon(): void {
+    this.close();
+    this.call.abort();
+    this.settle({ error: undefined, clientGone: true });
+  }
+
+  /** Ends a running stream with an error event. */
+  cut(error: GatewayError): void {
+    if (this.ended || this.failure !== undefined) return;
+    this.call.abort();
+    this.fail(error);
+  }
+
+  private deliver(out: Buffer | string): void {
+    if (this.response !== undefined && this.heldBytes === 0) this.write(this.response, out);
+    else this.hold(out);
+    if (!this.committed && this.terms.delivery === 'live') this.commit();
+  }
+
+  private hold(out: Buffer | string): void {
+    this.held.push(out);
+    this.heldBytes += out.length;
+    if (this.terms.delivery === 'whole' && !this.committed) {
+      if (this.heldBytes > MAX_WHOLE_BYTES) this.overflow();
+    } else if (this.heldBytes > MAX_HELD_BYTES) this.pause();
+  }
+
+  private overflow(): void {
+    this.call.abort();
+    this.fail(new GatewayError('upstream_invalid', `The stream is longer than the ${MAX_WHOLE_BYTES} bytes that can be held.`, { provider: this.terms.provider }));
+  }
+
+  private commit(): void {
+    this.committed = true;
+    this.onCommit(undefined);
+  }
+
+  private write(response: ServerResponse, out: Buffer | string): void {
+    if (!response.write(out)) this.pause();
+  }
+
+  private flush(response: ServerResponse): void {
+    const out = this.taken();
+    if (out !== undefined) this.write(response, out);
+    if (!this.blocked) this.call.resume();
+  }
+
+  private taken(): Buffer | string | undefined {
+    const held = this.held;
+    if (held.length === 0) return undefined;
+    this.held = [];
+    this.heldBytes = 0;
+    if (held.length === 1) return held[0];
+    return Buffer.concat(held.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
+  }
+
+  private pause(): void {
+    this.blocked = true;
+    this.call.pause();
+    if (this.response !== undefined) this.idle.at = performance.now() + WRITE_IDLE_MS;
+  }
+
+  private readonly onDrain = (): void => {
+    if (!this.blocked || this.response === undefined) return;
+    this.blocked = false;
+    this.idle.at = performance.now() + this.terms.idleTimeoutMs;
+    this.flush(this.response);
+  };
+
+  private readonly onIdle = (): void => {
+    this.call.abort();
+    if (this.blocked && this.response !== undefined) {
+      this.response.destroy();
+      return this.settle({ error: undefined, clientGone: true });
+    }
+    const message = `${this.terms.provider} sent nothing for ${this.terms.idleTimeoutMs} ms.`;
+    this.fail(new GatewayError('upstream_stalled', message, { provider: this.terms.provider }));
+  };
+
+  private fail(error: GatewayError): void {
+    this.close();
+    this.failure = error;
+    this.attempt.errorCode = error.code;
+    if (!this.committed) {
+      this.committed = true;
+      this.onCommit(error);
+    } else if (this.response !== undefined) this.breakOff(error);
+  }
+
+  /** What came whole goes out, then the one error event, and the connection is closed: no end marker. */
+  private breakOff(error: GatewayError): void {
+    const response = this.response;
+    if (response === undefined) return;
+    const out = this.taken();
+    if (out !== undefined) response.write(out);
+    const event = this.errorEvent?.(error) ?? '';
+    response.end(event, () => response.socket?.destroySoon());
+    this.settle({ error, clientGone: false });
+  }
+
+  private finish(response: ServerResponse): void {
+    const out = this.taken();
+    if (out === undefined) response.end();
+    else response.end(out);
+    this.settle({ error: undefined, clientGone: false });
+  }
+
+  private close(): void {
+    this.deadlines.delete(this.idle);
+    this.attempt.endedAt ??= performance.now();
+  }
+
+  private settle(outcome: StreamOutcome): void {
+    const onSettled = this.onSettled;
+    this.onSettled = undefined;
+    onSettled?.(outcome);
+  }
+}
+
+function asGatewayError(error: unknown): GatewayError {
+  return error instanceof GatewayError ? error : new GatewayError('internal', 'The stream could not be read.', { cause: error });
+}

@@ -1,0 +1,14 @@
+/** What happens to a stream between upstream and caller. One instance per stream. */
+import type { Usage } from '../providers/provider.ts';
+
+export interface StreamTransform {
+  /**
+   * Bytes of the upstream -> bytes for the caller, whole events only; undefined while nothing is complete.
+   * Throws a GatewayError when the upstream breaks its protocol or reports an error.
+   */
+  push(chunk: Buffer): Buffer | string | undefined;
+  /** The clean end of the upstream's body -> last bytes for the caller. Throws `upstream_cut` when it was not finished. */
+  end(): Buffer | string | undefined;
+  readonly usage: Usage | undefined;
+  readonly model: string | undefined;
+}

@@ -1,0 +1,61 @@
+/** A stream whose two ends speak different dialects: every event is parsed, turned into hub chunks, and written anew. */
+import type { StreamEncoder } from '../dialects/dialect.ts';
+import { GatewayError } from '../errors.ts';
+import type { Json, ServerSentEvent, StreamDecoder, Usage } from '../providers/provider.ts';
+import { EventLines, type RawEvent } from './event-lines.ts';
+import { MAX_EVENT_BYTES } from './pass-through.ts';
+import type { StreamTransform } from './transform.ts';
+
+export class Translated implements StreamTransform {
+  model: string | undefined;
+  private readonly lines = new EventLines(MAX_EVENT_BYTES);
+  private readonly decoder: StreamDecoder;
+  private readonly encoder: StreamEncoder;
+  private readonly keepUsage: boolean;
+  private readonly provider: string;
+  private out = '';
+
+  constructor(provider: string, decoder: StreamDecoder, encoder: StreamEncoder, keepUsage: boolean) {
+    this.provider = provider;
+    this.decoder = decoder;
+    this.encoder = encoder;
+    this.keepUsage = keepUsage;
+  }
+
+  get usage(): Usage | undefined {
+    return this.decoder.usage;
+  }
+
+  push(chunk: Buffer): string | undefined {
+    this.lines.push(chunk, this.onEvent);
+    return this.taken();
+  }
+
+  end(): string | undefined {
+    this.lines.end(this.onEvent);
+    if (!this.decoder.finished) {
+      throw new GatewayError('upstream_cut', `${this.provider} ended its stream before it had finished.`, { provider: this.provider });
+    }
+    this.out += this.encoder.end();
+    return this.taken();
+  }
+
+  private readonly onEvent = (event: RawEvent): void => {
+    if (event.data === undefined) return;
+    const data = event.data.toString('utf8');
+    for (const chunk of this.decoder.decode({ event: event.event, data } satisfies ServerSentEvent)) this.write(chunk);
+  };
+
+  private write(chunk: Json): void {
+    this.model ??= typeof chunk['model'] === 'string' ? chunk['model'] : undefined;
+    const choices = chunk['choices'];
+    const isUsageAlone = Array.isArray(choices) && choices.length === 0;
+    if (!isUsageAlone || this.keepUsage) this.out += this.encoder.encode(chunk);
+  }
+
+  private taken(): string | undefined {
+    const out = this.out;
+    this.out = '';
+    return out === '' ? undefined : out;
+  }
+}

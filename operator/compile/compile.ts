@@ -1,0 +1,187 @@
+/**
+ * The whole world -> what gateways are told, what is said of each object, and which Secrets must be made. Pure but for the
+ * random key that the caller passes in, and recomputed on any change: nothing depends on what happened in between.
+ */
+import type { CredentialRecord, RefusedRecord, Snapshot } from '#crds/snapshot/contract.ts';
+import type { GeneratedSecret } from '../source/source.ts';
+import { identityOf, type Manifest, type World } from '../world.ts';
+import { compileKey, KEY_FIELD } from './api-key.ts';
+import type { AcceptedObject } from './check.ts';
+import { type Candidate, compareNames, elect, type LastGood } from './elect.ts';
+import { compileConfig } from './gateway-config.ts';
+import { compileIntegration } from './integration.ts';
+import { type Lookup, lookupIn } from './lookup.ts';
+import type { Catalog } from './providers.ts';
+import { electSecrets } from './secrets.ts';
+import { type ObjectStatus, statusOf, type Verdict } from './status.ts';
+
+export interface CompileTools {
+  readonly catalog: Catalog;
+  /** A new random gateway key. */
+  readonly newKey: () => string;
+}
+
+export interface Compiled {
+  /** Records in order of namespace and name; equal worlds give equal snapshots. */
+  readonly snapshot: Snapshot;
+  /** One per manifest and per refused Secret, in order of the world. */
+  readonly statuses: readonly ObjectStatus[];
+  /** Secrets that do not exist and must. An ApiKey has no record before its Secret is there. */
+  readonly manifests: readonly GeneratedSecret[];
+  /** For the next call. */
+  readonly lastGood: LastGood;
+}
+
+/** What one object contributes. */
+interface Contribution {
+  readonly candidate: Candidate;
+  readonly refused: Verdict | undefined;
+  readonly unresolved: readonly Verdict[];
+  readonly warnings: readonly Verdict[];
+}
+
+type Draft = Omit<Snapshot, 'settings' | 'refused'> & {
+  readonly generate: Map<string, Omit<GeneratedSecret, 'values'>>;
+  /** Who has a key, by its digest. */
+  readonly keyOwners: Map<string, Owner>;
+};
+
+interface Owner {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** A bad object is refused alone: its last good version stays in the snapshot, and every other record is as it was. */
+export function compile(world: World, previous: LastGood, tools: CompileTools): Compiled {
+  const { organisationNamespace } = world.settings;
+  const { catalog } = tools;
+  const { candidates, duplicates } = elect(world.manifests, previous, { catalog, organisationNamespace });
+  const { secrets, statuses: secretStatuses } = electSecrets(world.secrets);
+  const lookup = lookupIn(candidates, secrets, organisationNamespace);
+  const draft: Draft = {
+    configs: [],
+    integrations: [],
+    credentials: [],
+    keys: [],
+    generate: new Map(),
+    keyOwners: new Map(),
+  };
+  const inOrder = [...candidates].sort((a, b) => compareNames(a.manifest, b.manifest));
+  const contributions = inOrder.map((candidate) => contribute(candidate, draft, lookup, catalog));
+  const statuses = new Map(
+    contributions.map((contribution) => [contribution.candidate.manifest, contributionStatus(contribution)]),
+  );
+  for (const { manifest, refused } of duplicates) statuses.set(manifest, duplicateStatus(manifest, refused));
+  return {
+    snapshot: snapshotOf(world, draft, contributions),
+    statuses: [...world.manifests.flatMap((manifest) => statuses.get(manifest) ?? []), ...secretStatuses],
+    manifests: [...draft.generate.values()].map((secret) => ({ ...secret, values: { [KEY_FIELD]: tools.newKey() } })),
+    lastGood: lastGoodOf(contributions, previous),
+  };
+}
+
+function contribute(candidate: Candidate, draft: Draft, lookup: Lookup, catalog: Catalog): Contribution {
+  const { object, refused } = candidate;
+  const nothing: Contribution = { candidate, refused, unresolved: [], warnings: [] };
+  if (object === undefined) return nothing;
+  const added = ADD[object.kind](object as never, draft, lookup, catalog);
+  const warnings = [...object.warnings, ...(added.warnings ?? [])];
+  if (added.refused === undefined) return { candidate, refused, unresolved: added.unresolved, warnings };
+  return { ...nothing, candidate: { ...candidate, served: 'none' }, refused: refused ?? added.refused };
+}
+
+interface Added {
+  readonly unresolved: readonly Verdict[];
+  readonly warnings?: readonly Verdict[];
+  readonly refused?: Verdict | undefined;
+}
+
+type Add<K extends AcceptedObject['kind']> = (
+  object: Extract<AcceptedObject, { kind: K }>,
+  draft: Draft,
+  lookup: Lookup,
+  catalog: Catalog,
+) => Added;
+
+/** A kind is one row. */
+const ADD: { readonly [K in AcceptedObject['kind']]: Add<K> } = {
+  GatewayConfig: (object, draft, lookup) => {
+    const compiled = compileConfig(object, lookup);
+    draft.configs.push(compiled.record);
+    draft.credentials.push(...compiled.credentials);
+    return compiled;
+  },
+  Integration: (object, draft, lookup, catalog) => {
+    const { record, credential, unresolved } = compileIntegration(object, lookup, catalog);
+    draft.integrations.push(record);
+    if (credential !== undefined) draft.credentials.push(credential);
+    return { unresolved };
+  },
+  ApiKey: (object, draft, lookup) => {
+    const { record, refused, unresolved, generate } = compileKey(object, lookup);
+    if (generate !== undefined) draft.generate.set(`${generate.namespace}/${generate.name}`, generate);
+    if (record === undefined) return { unresolved, refused };
+    const owner = draft.keyOwners.get(record.digest);
+    if (owner !== undefined) return { unresolved, refused: sameKey(object.manifest, owner) };
+    draft.keyOwners.set(record.digest, record);
+    draft.keys.push(record);
+    return { unresolved };
+  },
+};
+
+/** Of an object in another namespace, not even the name is told. */
+function sameKey(manifest: Manifest, owner: Owner): Verdict {
+  const other =
+    owner.namespace === manifest.namespace
+      ? `ApiKey ${owner.namespace}/${owner.name}`
+      : 'an ApiKey of another namespace';
+  return {
+    reason: 'DuplicateKey',
+    message: `spec.secret_name: its Secret holds the key of ${other}: every ApiKey needs its own`,
+  };
+}
+
+function contributionStatus({ candidate, refused, unresolved, warnings }: Contribution): ObjectStatus {
+  return statusOf(candidate.manifest, { refused, unresolved, warnings, served: candidate.served, isDuplicate: false });
+}
+
+function duplicateStatus(manifest: Manifest, refused: Verdict): ObjectStatus {
+  return statusOf(manifest, { refused, unresolved: [], warnings: [], served: 'none', isDuplicate: true });
+}
+
+function snapshotOf(world: World, draft: Draft, contributions: readonly Contribution[]): Snapshot {
+  const { configs, integrations, credentials, keys } = draft;
+  return {
+    settings: {
+      organisation_namespace: world.settings.organisationNamespace,
+      request_hosts: [...world.settings.requestHosts],
+    },
+    configs,
+    integrations,
+    credentials: credentials.sort(compareCredentials),
+    keys,
+    refused: contributions.flatMap(refusedRecord),
+  };
+}
+
+function refusedRecord({ candidate, refused }: Contribution): RefusedRecord[] {
+  if (refused === undefined || candidate.served !== 'none') return [];
+  const { kind, namespace, name } = candidate.manifest;
+  return [{ kind, namespace, name, reason: refused.reason, message: refused.message }];
+}
+
+function compareCredentials(a: CredentialRecord, b: CredentialRecord): number {
+  return a.kind === b.kind ? compareNames(a, b) : a.kind < b.kind ? -1 : 1;
+}
+
+/** What is gone is forgotten, so that an object made anew starts anew. */
+function lastGoodOf(contributions: readonly Contribution[], previous: LastGood): LastGood {
+  const next = new Map<string, Manifest>();
+  for (const { candidate, refused } of contributions) {
+    const identity = identityOf(candidate.manifest);
+    const last = previous.get(identity);
+    if (refused === undefined) next.set(identity, candidate.manifest);
+    else if (last !== undefined && last.uid === candidate.manifest.uid) next.set(identity, last);
+  }
+  return next;
+}

@@ -1,0 +1,66 @@
+/** A GatewayConfig -> its record, its credentials apart, and what is missing. */
+import { type Config, CREDENTIAL_FIELDS } from '#crds/config/schema.ts';
+import type { ConfigRecord, CredentialRecord } from '#crds/snapshot/contract.ts';
+import type { GatewayConfigObject } from './check.ts';
+import type { Lookup } from './lookup.ts';
+import { type ConfigNode, nodesOf, specPath } from './providers.ts';
+import type { Verdict } from './status.ts';
+
+export interface CompiledConfig {
+  readonly record: ConfigRecord;
+  readonly credentials: readonly CredentialRecord[];
+  readonly unresolved: readonly Verdict[];
+  readonly warnings: readonly Verdict[];
+}
+
+export function compileConfig(object: GatewayConfigObject, lookup: Lookup): CompiledConfig {
+  const { namespace, name } = object.manifest;
+  const nodes = nodesOf(object.spec);
+  const withCredentials = nodes.filter(({ config }) => plainFields(config).length > 0);
+  return {
+    record: {
+      namespace,
+      name,
+      shared_with: object.sharedWith,
+      is_default: object.isDefault,
+      config: withoutCredentials(object.spec),
+    },
+    credentials: withCredentials.map(({ path, config }) => ({
+      kind: 'GatewayConfig',
+      namespace,
+      name,
+      path,
+      fields: Object.fromEntries(plainFields(config).map((field) => [field, config[field]])),
+    })),
+    unresolved: nodes.flatMap((node) => missingIntegrations(node, namespace, lookup)),
+    warnings: withCredentials.flatMap((node) => plainFields(node.config).map((field) => plainWarning(node, field))),
+  };
+}
+
+function plainFields(config: Config): (keyof Config)[] {
+  return CREDENTIAL_FIELDS.filter((field) => config[field] !== undefined);
+}
+
+function withoutCredentials(config: Config): Config {
+  const bare: Config = { ...config };
+  for (const field of CREDENTIAL_FIELDS) delete bare[field];
+  if (config.targets !== undefined) bare.targets = config.targets.map(withoutCredentials);
+  return bare;
+}
+
+function missingIntegrations(node: ConfigNode, namespace: string, lookup: Lookup): readonly Verdict[] {
+  const { provider, virtual_key: virtualKey } = node.config;
+  const named: [string, string | undefined][] = [
+    ['provider', provider?.startsWith('@') ? provider.slice(1) : undefined],
+    ['virtual_key', virtualKey],
+  ];
+  return named.flatMap(([field, slug]) => {
+    const missing = slug === undefined ? undefined : lookup.missing('Integration', namespace, slug);
+    return missing === undefined ? [] : [{ reason: 'RefNotFound', message: `${specPath(node, field)}: ${missing}` }];
+  });
+}
+
+function plainWarning(node: ConfigNode, field: string): Verdict {
+  const message = `${specPath(node, field)}: is plain text that every reader of the object sees; an Integration takes it from a Secret`;
+  return { reason: 'PlainCredential', message };
+}

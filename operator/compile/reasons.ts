@@ -1,0 +1,35 @@
+/** Every reason that a condition can give, and what it means. CamelCase, never reused for another meaning. */
+export const REASONS = {
+  Accepted: 'The object is used as it is written.',
+  InvalidSpec: 'A field is missing, unknown or out of bounds: the message names it.',
+  UnknownKind: 'The group has no such kind.',
+  UnsupportedVersion: 'The kind has no such version.',
+  UnknownProvider: 'A provider is named that the gateway does not have.',
+  MissingHost: 'The provider has no address of its own and no custom_host is given.',
+  InvalidAnnotation: 'An annotation of ours has a value that it cannot have.',
+  NotShareable: 'Only objects of the organisation namespace can be shared, and only kinds that others can use.',
+  NotPermitted: 'The object claims rights that its namespace cannot give.',
+  Conflicted: 'Another object has the same name or the same role, and takes precedence.',
+  InvalidKey: "The key in the ApiKey's Secret cannot be used.",
+  DuplicateKey: 'Another ApiKey has the same key, and takes precedence.',
+  Resolved: 'Everything that the object names exists.',
+  NotResolved: 'The object is not accepted, so what it names was not looked up.',
+  RefNotFound:
+    'A GatewayConfig or Integration that the object names does not exist, or is not shared with its namespace.',
+  SecretNotFound: 'A Secret that the object names does not exist.',
+  SecretKeyMissing: 'The Secret exists, but lacks the key that the object names.',
+  SecretRefused: 'The Secret exists, but cannot be read.',
+  SecretPending: 'The Secret is being written.',
+  CredentialMissing: 'The provider needs a credential and the object maps none.',
+  Programmed: 'The gateway serves this generation of the object.',
+  Pending: 'The gateway has not answered yet.',
+  NotAccepted: 'The object is not accepted and was never before: nothing of it is served.',
+  LastGoodServed: 'The object is not accepted; its last accepted version is served.',
+  RefusedByGateway: 'The gateway refused what was published, and serves what it had before.',
+  Ready: 'The object is accepted, complete and served.',
+  NotReady: 'One of the other conditions does not hold.',
+  PlainCredential: 'A credential is written in the object: a Secret would be the better place.',
+  UnknownAnnotation: 'An annotation of our domain is not known and has no effect.',
+} as const satisfies Record<string, string>;
+
+export type Reason = keyof typeof REASONS;

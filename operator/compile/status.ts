@@ -1,0 +1,102 @@
+/** What is said about an object: conditions, as Kubernetes has them. */
+import type { Manifest, Place } from '../world.ts';
+import type { Reason } from './reasons.ts';
+
+export type ConditionType = 'Accepted' | 'ResolvedRefs' | 'Programmed' | 'Ready' | 'Warning';
+
+export interface Condition {
+  readonly type: ConditionType;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: Reason;
+  /** '' where the reason says it all. */
+  readonly message: string;
+}
+
+export interface ObjectStatus {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string | undefined;
+  /** `observedGeneration` of every condition. */
+  readonly generation: number;
+  readonly place: Place | undefined;
+  /** Another object of the same kind and name takes precedence over this one. */
+  readonly isDuplicate: boolean;
+  /** Which version of the object is in the snapshot. */
+  readonly served: 'current' | 'last-good' | 'none';
+  /** From `compile`: Accepted, ResolvedRefs and perhaps Warning. `withProgrammed` adds the others. */
+  readonly conditions: readonly Condition[];
+}
+
+/** A reason and a message that names the field. */
+export interface Verdict {
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+/** What the gateway said about the last snapshot; undefined: nothing yet. */
+export interface Ack {
+  readonly generation: number;
+  /** Why it keeps its former snapshot. */
+  readonly refused?: string;
+}
+
+export interface StatusInput {
+  readonly refused: Verdict | undefined;
+  readonly unresolved: readonly Verdict[];
+  readonly warnings: readonly Verdict[];
+  readonly served: ObjectStatus['served'];
+  readonly isDuplicate: boolean;
+}
+
+const OK: Verdict = { reason: 'Resolved', message: '' };
+
+export function statusOf(manifest: Manifest, input: StatusInput): ObjectStatus {
+  const { kind, namespace, name, uid, generation, place } = manifest;
+  const { refused, unresolved, warnings, served, isDuplicate } = input;
+  const conditions = [
+    condition('Accepted', refused === undefined, refused ?? { reason: 'Accepted', message: '' }),
+    refused === undefined
+      ? condition('ResolvedRefs', unresolved.length === 0, joined(unresolved) ?? OK)
+      : ({ type: 'ResolvedRefs', status: 'Unknown', reason: 'NotResolved', message: '' } as const),
+    ...warnings.slice(0, 1).map((warning) => condition('Warning', true, joined(warnings) ?? warning)),
+  ];
+  return { kind, namespace, name, uid, generation, place, isDuplicate, served, conditions };
+}
+
+/** Adds Programmed and Ready to statuses of `compile`. */
+export function withProgrammed(statuses: readonly ObjectStatus[], ack: Ack | undefined): readonly ObjectStatus[] {
+  return statuses.map((status) => {
+    const programmed = programmedOf(status, ack);
+    const all = [...status.conditions, programmed];
+    const failing = all.find(({ type, status: value }) => type !== 'Warning' && value !== 'True');
+    const ready =
+      failing === undefined
+        ? condition('Ready', true, { reason: 'Ready', message: '' })
+        : condition('Ready', false, { reason: 'NotReady', message: `${failing.type} is ${failing.status}` });
+    return { ...status, conditions: [...all, ready] };
+  });
+}
+
+function programmedOf(status: ObjectStatus, ack: Ack | undefined): Condition {
+  if (status.served === 'none') return condition('Programmed', false, { reason: 'NotAccepted', message: '' });
+  if (status.served === 'last-good') return condition('Programmed', false, { reason: 'LastGoodServed', message: '' });
+  if (ack === undefined) return { type: 'Programmed', status: 'Unknown', reason: 'Pending', message: '' };
+  if (ack.refused !== undefined)
+    return condition('Programmed', false, { reason: 'RefusedByGateway', message: ack.refused });
+  return condition('Programmed', true, { reason: 'Programmed', message: `generation ${ack.generation} is served` });
+}
+
+export function conditionOf(status: ObjectStatus, type: ConditionType): Condition | undefined {
+  return status.conditions.find((candidate) => candidate.type === type);
+}
+
+function condition(type: ConditionType, holds: boolean, { reason, message }: Verdict): Condition {
+  return { type, status: holds ? 'True' : 'False', reason, message };
+}
+
+/** The first reason, all messages. */
+function joined(verdicts: readonly Verdict[]): Verdict | undefined {
+  const [first] = verdicts;
+  return first && { reason: first.reason, message: verdicts.map(({ message }) => message).join('; ') };
+}

@@ -1,0 +1,138 @@
+/** Embedded mode: operator and gateway in one process, on directories of manifests. */
+import { join, resolve } from 'node:path';
+import { CATALOG } from '#gateway/catalog.ts';
+import { type Gateway, startGateway } from '#gateway/server.ts';
+import { newKey } from './compile/new-key.ts';
+import { answerAndExit, assertExist, PROJECT_ROOT, projectVersion, refuseToStart } from './entry.ts';
+import { EMBEDDED_FLAGS, isLoopback } from './flags.ts';
+import { greetingOf } from './greeting.ts';
+import { type Loop, type Pass, startLoop } from './loop.ts';
+import { environmentName, type FlagValues, helpOf, parseFlags } from './parse-flags.ts';
+import { changesBetween, tableOf } from './report.ts';
+import { openDirectory } from './source/directory/directory.ts';
+import type { Source } from './source/source.ts';
+
+type Flags = FlagValues<typeof EMBEDDED_FLAGS>;
+
+const QUICKSTART = join(PROJECT_ROOT, 'crds/examples/quickstart');
+const DRAIN_MS = 300_000;
+/** A signal that comes twice within this time came once: from the terminal, and again from the parent process. */
+const SAME_SIGNAL_MS = 1_000;
+const USAGE =
+  'Usage: npm start -- [flags]\n\nRuns the gateway on manifests of a directory; edits are live within a second.\n';
+
+const here = process.env.INIT_CWD ?? process.cwd();
+const flags = readFlags();
+const manifests = flags.manifests.length === 0 ? [QUICKSTART] : flags.manifests.map((path) => resolve(here, path));
+assertExist('--manifests', manifests);
+
+const opening = openDirectory({
+  manifests,
+  secretsDirectory: resolve(here, flags.data, 'secrets'),
+  environment: (name) => process.env[name],
+  shownFrom: here,
+  live: true,
+});
+const [gateway, source] = await Promise.all([listen(flags), opening]);
+const loop = await startLoop({
+  source,
+  sink: gateway,
+  settings: { organisationNamespace: flags['organisation-namespace'], requestHosts: flags['request-host'] },
+  tools: { catalog: CATALOG, newKey },
+  onPass: reporter(gateway, source),
+});
+endOnSignals(gateway, source, loop);
+
+function readFlags(): Flags {
+  const parsed = parseFlags(EMBEDDED_FLAGS, {
+    argv: process.argv.slice(2),
+    environment: process.env,
+    takesPaths: false,
+  });
+  if ('problem' in parsed) refuseToStart(parsed.problem);
+  const { values } = parsed;
+  if (values.help) answerAndExit(`${USAGE}\n${helpOf(EMBEDDED_FLAGS)}`);
+  if (values.version) answerAndExit(projectVersion());
+  if (values.open && !isLoopback(values.host)) {
+    refuseToStart(
+      `--open: is for a loopback host only, and --host is ${values.host}: everybody could call without a key`,
+    );
+  }
+  return values;
+}
+
+async function listen({ host, port, open, 'admin-port': adminPort, 'log-level': logLevel }: Flags): Promise<Gateway> {
+  try {
+    return await startGateway({
+      host,
+      port,
+      adminHost: host,
+      adminPort,
+      open,
+      logLevel,
+      graceMs: 0,
+      drainMs: DRAIN_MS,
+    });
+  } catch (error) {
+    refuseToStart(listenProblem(error as NodeJS.ErrnoException & { port?: number }, host));
+  }
+}
+
+function listenProblem(error: NodeJS.ErrnoException & { port?: number }, host: string): string {
+  const { code, port, message } = error;
+  const flag = port !== undefined && port === flags['admin-port'] ? 'admin-port' : 'port';
+  const address = `${host}:${port ?? flags[flag]}`;
+  const choose = `choose another with --${flag} or ${environmentName(flag)}`;
+  const words: Readonly<Record<string, string>> = {
+    EADDRINUSE: `${address} is in use: end the program that has it, or ${choose}`,
+    EACCES: `${address} may not be used by this user: ${choose}`,
+    EADDRNOTAVAIL: `--host: ${host} is no address of this machine`,
+    ENOTFOUND: `--host: ${host} cannot be resolved`,
+  };
+  return words[code ?? ''] ?? `cannot listen on ${address}: ${message}`;
+}
+
+function reporter({ origin, adminOrigin }: Gateway, source: Source): (pass: Pass) => void {
+  let before: Pass | undefined;
+  return (pass) => {
+    const lines = before === undefined ? firstReport(pass) : laterReport(before, pass);
+    before = pass;
+    if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`);
+  };
+
+  function firstReport(pass: Pass): string[] {
+    const greeting = greetingOf({
+      origin,
+      adminOrigin,
+      snapshot: pass.snapshot,
+      observation: source.observe(),
+      open: flags.open,
+      terminal: process.stdout.isTTY === true,
+      pathOf: (file) => resolve(here, file),
+    });
+    return [`model-gateway ${projectVersion()}`, '', tableOf(pass), '', greeting, ''];
+  }
+}
+
+function laterReport(before: Pass, pass: Pass): string[] {
+  const changes = changesBetween(before, pass);
+  const isNew = pass.generation !== before.generation;
+  return isNew ? [...changes, `generation ${pass.generation} is served (${Math.ceil(pass.tookMs)} ms)`] : changes;
+}
+
+function endOnSignals(gateway: Gateway, source: Source, loop: Loop): void {
+  let endingSinceMs: number | undefined;
+  const end = async (): Promise<void> => {
+    if (endingSinceMs !== undefined) {
+      if (performance.now() - endingSinceMs > SAME_SIGNAL_MS) process.exit(1);
+      return;
+    }
+    endingSinceMs = performance.now();
+    process.stdout.write('draining: running requests are finished; a second signal ends them\n');
+    loop.close();
+    await Promise.all([gateway.drain(), source.close()]);
+    process.exit(0);
+  };
+  process.on('SIGINT', end);
+  process.on('SIGTERM', end);
+}

@@ -1,0 +1,135 @@
+/** Manifests from directories, live: the embedded mode's stand-in for an API server. */
+import { relative, resolve } from 'node:path';
+import type { Observation } from '../../world.ts';
+import type { GeneratedSecret, Source } from '../source.ts';
+import { Ledger } from './ledger.ts';
+import { readManifestFile } from './read-file.ts';
+import type { Environment } from './read-secret.ts';
+import { type Root, scanRoots } from './scan.ts';
+import { writeSecretFile } from './secret-file.ts';
+import { DirectoryWatch } from './watch.ts';
+
+export interface DirectoryOptions {
+  /** Directories or files, absolute; the first takes precedence. */
+  readonly manifests: readonly string[];
+  /** Where generated Secrets are read and written, absolute; undefined: nowhere. */
+  readonly secretsDirectory: string | undefined;
+  /** What `${env:NAME}` in a Secret refers to. */
+  readonly environment: Environment;
+  /** Paths are shown relative to this directory where they are below it. */
+  readonly shownFrom: string;
+  /** false: read once. */
+  readonly live: boolean;
+}
+
+const SETTLE_MS = 60;
+const LOSS_SETTLE_MS = 300;
+const RESCAN_MS = 400;
+const HINT_MS = 15;
+/** A scan may take up to this share of the time between two scans. */
+const SCAN_SHARE = 0.1;
+
+/** Opens the source after one full read. Files that do not parse are problems of the observation, never errors. */
+export async function openDirectory(options: DirectoryOptions): Promise<Source> {
+  const source = new DirectorySource(options);
+  await source.scan('all');
+  return source;
+}
+
+class DirectorySource implements Source {
+  readonly #options: DirectoryOptions;
+  readonly #roots: readonly Root[];
+  readonly #ledger: Ledger;
+  readonly #watch: DirectoryWatch;
+  #observation: Observation = { manifests: [], secrets: [], problems: [] };
+  #listener: () => void = () => {};
+  #timer: NodeJS.Timeout | undefined;
+  #dueMs = Number.POSITIVE_INFINITY;
+  #running: Promise<void> = Promise.resolve();
+  #closed = false;
+  /** Least time between two scans, so that a busy directory costs no more than its share. */
+  #gapMs = HINT_MS;
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options;
+    this.#roots = rootsOf(options);
+    this.#watch = new DirectoryWatch(() => this.#schedule(this.#gapMs));
+    this.#ledger = new Ledger({
+      settleMs: SETTLE_MS,
+      lossSettleMs: LOSS_SETTLE_MS,
+      show: (path) => this.#show(path),
+      read: (file) =>
+        readManifestFile(file, {
+          file: this.#show(file.path),
+          environment: options.environment,
+          generated: this.#roots[file.rank]?.generated ?? false,
+        }),
+    });
+  }
+
+  observe(): Observation {
+    return this.#observation;
+  }
+
+  onChange(listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  async writeSecret(secret: GeneratedSecret): Promise<void> {
+    const { secretsDirectory } = this.#options;
+    if (secretsDirectory === undefined) throw new Error('there is no directory to write Secrets to');
+    const path = await writeSecretFile(secretsDirectory, secret);
+    await this.scan(new Set([path]));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#watch.close();
+    await this.#running;
+  }
+
+  /** Scans once; scans never overlap. */
+  scan(trusted: ReadonlySet<string> | 'all' = new Set()): Promise<void> {
+    this.#running = this.#running.then(() => this.#scanOnce(trusted));
+    return this.#running;
+  }
+
+  async #scanOnce(trusted: ReadonlySet<string> | 'all'): Promise<void> {
+    if (this.#closed) return;
+    const startedMs = performance.now();
+    const scan = await scanRoots(this.#roots);
+    const step = await this.#ledger.step(scan, startedMs, trusted);
+    if (step.changed) this.#observation = this.#ledger.observe();
+    this.#gapMs = Math.max(HINT_MS, (performance.now() - startedMs) / SCAN_SHARE);
+    if (this.#options.live && !this.#closed) {
+      this.#watch.follow(scan.directories);
+      this.#schedule(Math.min(step.againInMs ?? Number.POSITIVE_INFINITY, Math.max(RESCAN_MS, this.#gapMs)));
+    }
+    if (step.changed) this.#listener();
+  }
+
+  #schedule(inMs: number): void {
+    const dueMs = performance.now() + inMs;
+    if (this.#closed || dueMs >= this.#dueMs) return;
+    clearTimeout(this.#timer);
+    this.#dueMs = dueMs;
+    this.#timer = setTimeout(() => {
+      this.#dueMs = Number.POSITIVE_INFINITY;
+      void this.scan();
+    }, inMs);
+  }
+
+  #show(path: string): string {
+    const shown = relative(this.#options.shownFrom, path);
+    return shown === '' || shown.startsWith('..') ? path : shown;
+  }
+}
+
+function rootsOf(options: DirectoryOptions): readonly Root[] {
+  const roots: Root[] = options.manifests.map((path) => ({ path: resolve(path), optional: false, generated: false }));
+  if (options.secretsDirectory !== undefined) {
+    roots.push({ path: resolve(options.secretsDirectory), optional: true, generated: true });
+  }
+  return roots;
+}

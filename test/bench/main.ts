@@ -1,0 +1,124 @@
+/**
+ * `npm run bench -- [--only unary,burst] [--rounds 5] [--seconds 5]`: the gateway beside nginx (the yardstick) and no proxy (the
+ * limit), interleaved in one run, on one core each; prints one Markdown table. Exit status 1 where a goal is missed.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { cpus, release, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { type Contestant, direct, type Workload } from './contestant.ts';
+import { startGatewayContestant } from './gateway-contestant.ts';
+import { HAS_WRK } from './load-client.ts';
+import { startNginxProxy, startNginxUpstream } from './nginx.ts';
+import { has, startPinned } from './process.ts';
+import { type ContestantName, SCENARIOS, type Scenario } from './scenarios.ts';
+import { table } from './table.ts';
+
+const PROXY_CORE = 0;
+const UPSTREAM_CORE = 1;
+/** With two cores the load generator shares one with the upstream: never with what is measured. */
+const LOAD_CORE = cpus().length > 2 ? 2 : UPSTREAM_CORE;
+const WARM_UP_SECONDS = 2;
+
+interface Stage {
+  readonly contestants: ReadonlyMap<string, Contestant>;
+  stop(): Promise<void>;
+}
+
+async function startUpstreams(directory: string) {
+  const quick = await startNginxUpstream(UPSTREAM_CORE, join(directory, 'upstream'));
+  const program = fileURLToPath(new URL('paced-upstream.ts', import.meta.url));
+  const slow = startPinned(UPSTREAM_CORE, process.execPath, [program]);
+  const ports = JSON.parse(await slow.firstLine);
+  const origins: Readonly<Record<Workload, string>> = {
+    ...quick.origins,
+    paced: `http://127.0.0.1:${ports.paced}`,
+    held: `http://127.0.0.1:${ports.held}`,
+  };
+  const stop = async () => {
+    await Promise.all([quick.stop(), slow.stop()]);
+  };
+  return { origin: (workload: Workload) => origins[workload], stop };
+}
+
+async function startStage(directory: string, names: ReadonlySet<ContestantName>): Promise<Stage> {
+  const upstream = await startUpstreams(directory);
+  const small = { configs: 1, keys: 1 };
+  const large = { configs: 2_000, keys: 10_000 };
+  const start: Readonly<Record<ContestantName, () => Contestant | Promise<Contestant>>> = {
+    direct: () => direct(upstream),
+    nginx: () => startNginxProxy(PROXY_CORE, join(directory, 'proxy'), upstream),
+    gateway: () => startGatewayContestant('gateway', PROXY_CORE, directory, upstream, small),
+    'gateway-large': () => startGatewayContestant('gateway-large', PROXY_CORE, directory, upstream, large),
+  };
+  const contestants = new Map<string, Contestant>();
+  for (const name of names) contestants.set(name, await start[name]());
+  const stop = async () => {
+    await Promise.all([...contestants.values()].map((contestant) => contestant.stop()));
+    await upstream.stop();
+  };
+  return { contestants, stop };
+}
+
+async function runScenario(scenario: Scenario, stage: Stage, directory: string, rounds: number, seconds: number) {
+  const machinery = { core: LOAD_CORE, directory };
+  const results = new Map(scenario.contestants.map((name) => [name, [] as (readonly (number | undefined)[])[]]));
+  for (let round = -1; round < rounds; round++) {
+    for (const [name, values] of results) {
+      const contestant = stage.contestants.get(name);
+      if (contestant === undefined) continue;
+      // The round before the first lets compilers, pools and page caches warm up; nobody counts it.
+      const figures = await scenario.run(contestant, machinery, round < 0 ? WARM_UP_SECONDS : seconds);
+      process.stderr.write(
+        `${scenario.id} ${round < 0 ? 'warm-up' : `round ${round + 1}`} ${name}: ${figures.join(' ')}\n`,
+      );
+      if (round >= 0) values.push(figures);
+    }
+  }
+  return { scenario, rounds: results };
+}
+
+function versionOf(command: string, flag: string): string {
+  // nginx writes its version to standard error.
+  const output = execFileSync('sh', ['-c', `${command} ${flag} 2>&1 || true`], { encoding: 'utf8' });
+  return /\d+\.\d+[.\d]*/.exec(output)?.[0] ?? 'unknown';
+}
+
+function circumstances(rounds: number, seconds: number): string {
+  const [cpu] = cpus();
+  const machine = `${cpu?.model.trim()} x ${cpus().length}, Linux ${release()}`;
+  const load = HAS_WRK ? `wrk ${versionOf('wrk', '-v')}` : 'own load generator';
+  const date = new Date().toISOString().slice(0, 10);
+  return `${date}; ${machine}; Node ${process.versions.node}, nginx ${versionOf('nginx', '-v')}, ${load}; medians of ${rounds} rounds of ${seconds} s; proxies on one core, nginx with one worker and no access log, the gateway with its default log.`;
+}
+
+function readFlags() {
+  const { values } = parseArgs({
+    options: { only: { type: 'string' }, rounds: { type: 'string' }, seconds: { type: 'string' } },
+  });
+  const only = values.only?.split(',') ?? SCENARIOS.map(({ id }) => id);
+  const unknown = only.filter((id) => !SCENARIOS.some((scenario) => scenario.id === id));
+  const known = SCENARIOS.map(({ id }) => id).join(', ');
+  if (unknown.length > 0) throw new Error(`--only ${unknown.join(',')}: the scenarios are ${known}`);
+  const scenarios = SCENARIOS.filter(({ id }) => only.includes(id));
+  return { scenarios, rounds: Number(values.rounds ?? 5), seconds: Number(values.seconds ?? 5) };
+}
+
+const { scenarios, rounds, seconds } = readFlags();
+const missing = ['nginx', 'taskset'].filter((command) => !has(command));
+if (missing.length > 0) throw new Error(`The bench needs ${missing.join(' and ')}: install it first.`);
+if (cpus().length < 2) throw new Error('The bench needs two cores: one for the proxy, one for all the rest.');
+const directory = mkdtempSync(join(tmpdir(), 'model-gateway-bench-'));
+const stage = await startStage(directory, new Set(scenarios.flatMap(({ contestants }) => contestants)));
+try {
+  const results = [];
+  for (const scenario of scenarios) results.push(await runScenario(scenario, stage, directory, rounds, seconds));
+  const text = table(results);
+  console.log(`${text}\n\n${circumstances(rounds, seconds)}`);
+  process.exitCode = text.includes('**missed**') ? 1 : 0;
+} finally {
+  await stage.stop();
+  rmSync(directory, { recursive: true, force: true });
+}

@@ -1,0 +1,530 @@
+/** Every key of the config object, right and wrong; the tests of the language run over these tables. */
+
+/** Makes any fragment a valid config of its own. */
+export const BASE = { virtual_key: 'openai' };
+
+export interface KeyCase {
+  readonly key: string;
+  readonly valid: readonly unknown[];
+  /** Value, and where and how it is refused. */
+  readonly invalid: readonly (readonly [value: unknown, path: string, message: string | RegExp])[];
+}
+
+const shortText = (key: string, max: number): KeyCase => ({
+  key,
+  valid: ['a', 'x'.repeat(max)],
+  invalid: [
+    [7, `config.${key}`, 'must be a string, got a number'],
+    ['', `config.${key}`, 'must not be empty'],
+    ['x'.repeat(max + 1), `config.${key}`, `must have at most ${max} characters, got ${max + 1}`],
+  ],
+});
+
+const flag = (key: string): KeyCase => ({
+  key,
+  valid: [true, false],
+  invalid: [
+    ['true', `config.${key}`, 'must be true or false, got a string'],
+    [null, `config.${key}`, 'must be true or false, got null'],
+  ],
+});
+
+const free = (key: string): KeyCase => ({
+  key,
+  valid: [{}, { a: { b: [1, 'x', null] } }],
+  invalid: [
+    [[], `config.${key}`, 'must be an object, got a list'],
+    ['{}', `config.${key}`, 'must be an object, got a string'],
+    [nested(40), `config.${key}`, 'must be nested at most 32 levels deep'],
+  ],
+});
+
+/** An object of that many levels. */
+export function nested(levels: number): unknown {
+  return levels === 0 ? 1 : { a: nested(levels - 1) };
+}
+
+const statusCodes = (path: string, wrap: (codes: unknown) => unknown): KeyCase['invalid'] => [
+  [wrap(['429']), `config.${path}[0]`, 'must be an integer, got a string'],
+  [wrap([99]), `config.${path}[0]`, 'must be at least 100, got 99'],
+  [wrap([600]), `config.${path}[0]`, 'must be at most 599, got 600'],
+  [wrap([429.5]), `config.${path}[0]`, 'must be an integer, got the number 429.5'],
+  [wrap(429), `config.${path}`, 'must be a list, got a number'],
+  [wrap(Array(101).fill(429)), `config.${path}`, 'must have at most 100 items, got 101'],
+];
+
+const CIRCUIT = { failure_threshold: 3, cooldown_interval: 30_000 };
+const targets = [
+  { name: 'a', virtual_key: 'a' },
+  { name: 'b', virtual_key: 'b' },
+];
+export const TARGETS = targets;
+
+const circuitCases = (path: string, wrap: (breaker: unknown) => unknown): KeyCase['invalid'] => [
+  [wrap({ ...CIRCUIT, failure_threshold: 0 }), `config.${path}.failure_threshold`, 'must be at least 1, got 0'],
+  [
+    wrap({ ...CIRCUIT, cooldown_interval: 29_999 }),
+    `config.${path}.cooldown_interval`,
+    'must be at least 30000, got 29999',
+  ],
+  [wrap({ cooldown_interval: 30_000 }), `config.${path}.failure_threshold`, 'is required: a number'],
+  [wrap({ failure_threshold: 1 }), `config.${path}.cooldown_interval`, 'is required: a number'],
+  [wrap({ ...CIRCUIT, cooldown: 1 }), `config.${path}`, 'unknown key "cooldown": did you mean "cooldown_interval"?'],
+  ...statusCodes(`${path}.failure_status_codes`, (codes) => wrap({ ...CIRCUIT, failure_status_codes: codes })),
+];
+
+const feedback = { value: -5, weight: 1, metadata: { why: 'pii' } };
+
+const hookCases = (key: string, own: Record<string, unknown>, wrong: KeyCase['invalid']): KeyCase => ({
+  key,
+  valid: [
+    [],
+    [{ id: 'h' }],
+    [{ id: 'h', type: 'guardrail', checks: [{ id: 'default.contains', parameters: {} }], ...own }],
+  ],
+  invalid: [
+    [{}, `config.${key}`, 'must be a list, got an object'],
+    [[{}], `config.${key}[0].id`, 'is required: a string'],
+    [[{ id: 'h', checks: [{ id: 'x' }] }], `config.${key}[0].checks[0].parameters`, 'is required: an object'],
+    [[{ id: 'h', checks: [{ parameters: {} }] }], `config.${key}[0].checks[0].id`, 'is required: a string'],
+    [[{ id: 'h', on_fial: {} }], `config.${key}[0]`, 'unknown key "on_fial": did you mean "on_fail"?'],
+    [
+      [{ id: 'h', on_fail: { feedback: { value: 'x' } } }],
+      `config.${key}[0].on_fail.feedback.value`,
+      'must be a number, got a string',
+    ],
+    ...wrong,
+  ],
+});
+
+const guardrailCases = (key: string, own: Record<string, unknown>, wrong: KeyCase['invalid']): KeyCase => ({
+  key,
+  valid: [
+    [],
+    ['pii-check'],
+    [{ id: 'pii-check', deny: true, async: false, on_fail: { feedback }, on_success: { feedback: {} } }],
+    [{ 'default.wordCount': { minWords: 1 }, deny: true }, 'other'],
+    [{ id: 'x', ...own }],
+  ],
+  invalid: [
+    ['pii-check', `config.${key}`, 'must be a list, got a string'],
+    [[7], `config.${key}[0]`, 'must be a string or an object, got a number'],
+    [[''], `config.${key}[0]`, 'must not be empty'],
+    [[{ id: 'x', deny: 'yes' }], `config.${key}[0].deny`, 'must be true or false, got a string'],
+    [
+      [{ 'default.wordCount': 5 }],
+      `config.${key}[0]["default.wordCount"]`,
+      /^must be an object: a further key is the id of a check/,
+    ],
+    [[{ deny: true }], `config.${key}[0]`, /^needs the id of a guardrail, or a check/],
+    ...wrong,
+  ],
+});
+
+const strategy = (fragment: object, mode = 'fallback') => ({ mode, ...fragment });
+const condition = { query: { 'metadata.tier': 'paid' }, then: 'a' };
+
+/** Keys that can be told apart from the rest; `strategy` and `targets` have tables of their own below. */
+export const KEYS: readonly KeyCase[] = [
+  shortText('name', 128),
+  flag('strict_vendor_compliance'),
+  {
+    key: 'provider',
+    valid: ['openai', '@openai', 'azure-openai', '@team.prod', 'custom_2'],
+    invalid: [
+      [1, 'config.provider', 'must be a string, got a number'],
+      ['@', 'config.provider', 'must be the name of a provider, or "@" and the name of an Integration'],
+      ['open ai', 'config.provider', 'must be the name of a provider, or "@" and the name of an Integration'],
+    ],
+  },
+  shortText('virtual_key', 253),
+  shortText('api_key', 8192),
+  {
+    key: 'custom_host',
+    valid: ['http://localhost:8000/v1', 'https://llm.example', 'HTTPS://LLM.example/v1/'],
+    invalid: [
+      'llm.internal',
+      'ftp://x/y',
+      'https://user:pw@x/v1',
+      'https://x/v1?a=b',
+      'https://x/v1#a',
+      'http://',
+      '',
+    ].map(
+      (value) => [value, 'config.custom_host', /^must be an http or https URL without credentials and query/] as const,
+    ),
+  },
+  shortText('resource_name', 253),
+  shortText('deployment_id', 253),
+  shortText('api_version', 64),
+  {
+    key: 'deployments',
+    valid: [[], [{ deployment_id: 'd', alias: 'gpt', api_version: '1', is_default: true }]],
+    invalid: [
+      [[{ alias: 'a', api_version: '1' }], 'config.deployments[0].deployment_id', 'is required: a string'],
+      [[{ deployment_id: 'd', api_version: '1' }], 'config.deployments[0].alias', 'is required: a string'],
+      [[{ deployment_id: 'd', alias: 'a' }], 'config.deployments[0].api_version', 'is required: a string'],
+      [
+        [{ deployment_id: 'd', alias: 'a', api_version: '1', isDefault: true }],
+        'config.deployments[0]',
+        'unknown key "isDefault": did you mean "is_default"?',
+      ],
+    ],
+  },
+  free('override_params'),
+  shortText('prompt_id', 253),
+  {
+    key: 'request_timeout',
+    valid: [1, 30_000, 86_400_000],
+    invalid: [
+      [0, 'config.request_timeout', 'must be at least 1, got 0'],
+      [86_400_001, 'config.request_timeout', 'must be at most 86400000, got 86400001'],
+      [1.5, 'config.request_timeout', 'must be an integer, got the number 1.5'],
+      ['30s', 'config.request_timeout', 'must be an integer, got a string'],
+    ],
+  },
+  {
+    key: 'cache',
+    valid: [{ mode: 'simple' }, { mode: 'semantic', max_age: 1 }, { mode: 'simple', max_age: 7_776_000 }],
+    invalid: [
+      [{}, 'config.cache.mode', 'is required: one of "simple", "semantic"'],
+      [
+        { mode: 'simpel' },
+        'config.cache.mode',
+        'must be one of "simple", "semantic", got "simpel": did you mean "simple"?',
+      ],
+      [{ mode: 'simple', max_age: 0 }, 'config.cache.max_age', 'must be at least 1, got 0'],
+      [{ mode: 'simple', max_age: 7_776_001 }, 'config.cache.max_age', 'must be at most 7776000, got 7776001'],
+      [{ mode: 'simple', maxAge: 5 }, 'config.cache', 'unknown key "maxAge": did you mean "max_age"?'],
+      ['simple', 'config.cache', 'must be an object, got a string'],
+    ],
+  },
+  {
+    key: 'retry',
+    valid: [
+      { attempts: 0 },
+      { attempts: 5, on_status_codes: [429, 599], use_retry_after_headers: true },
+      { attempts: 1, use_retry_after_header: true },
+    ],
+    invalid: [
+      [{}, 'config.retry.attempts', 'is required: an integer'],
+      [{ attempts: -1 }, 'config.retry.attempts', 'must be at least 0, got -1'],
+      [{ attempts: 6 }, 'config.retry.attempts', 'must be at most 5, got 6'],
+      [{ attempts: '3' }, 'config.retry.attempts', 'must be an integer, got a string'],
+      [
+        { attempts: 1, use_retry_after_headers: 'yes' },
+        'config.retry.use_retry_after_headers',
+        'must be true or false, got a string',
+      ],
+      [{ attempts: 1, attempt: 2 }, 'config.retry', 'unknown key "attempt": did you mean "attempts"?'],
+      ...statusCodes('retry.on_status_codes', (codes) => ({ attempts: 1, on_status_codes: codes })),
+    ],
+  },
+  {
+    key: 'cb_config',
+    valid: [CIRCUIT, { failure_threshold: 1.5, cooldown_interval: 60_000, failure_status_codes: [500] }],
+    invalid: circuitCases('cb_config', (breaker) => breaker),
+  },
+  {
+    key: 'weight',
+    valid: [0, 0.25, 100],
+    invalid: [
+      [-1, 'config.weight', 'must be at least 0, got -1'],
+      ['1', 'config.weight', 'must be a number, got a string'],
+    ],
+  },
+  { key: 'on_status_codes', valid: [[], [429, 446]], invalid: statusCodes('on_status_codes', (codes) => codes) },
+  flag('passthrough'),
+  {
+    key: 'forward_headers',
+    valid: [[], ['X-Tenant', 'authorization']],
+    invalid: [
+      ['x-tenant', 'config.forward_headers', 'must be a list, got a string'],
+      [['x tenant'], 'config.forward_headers[0]', 'must be the name of a header'],
+      [['x-a', 'x\r\ny'], 'config.forward_headers[1]', 'must be the name of a header'],
+    ],
+  },
+  shortText('cloud1_access_key_id', 8192),
+  shortText('cloud1_secret_access_key', 8192),
+  shortText('cloud1_session_token', 8192),
+  shortText('cloud1_region', 253),
+  shortText('vendor_organization', 253),
+  shortText('vendor_project', 253),
+  shortText('cloud2_project_id', 253),
+  shortText('cloud2_region', 253),
+  free('cloud2_service_account_json'),
+  shortText('cloud3_region', 253),
+  shortText('cloud3_deployment_name', 253),
+  shortText('cloud3_endpoint_name', 253),
+  shortText('cloud3_api_version', 64),
+  {
+    key: 'cloud3_deployment_type',
+    valid: ['serverless', 'managed'],
+    invalid: [
+      [
+        'Managed',
+        'config.cloud3_deployment_type',
+        'must be one of "serverless", "managed", got "Managed": did you mean "managed"?',
+      ],
+    ],
+  },
+  shortText('cloud3_entra_scope', 1024),
+  hookCases('before_request_hooks', { on_fail: { feedback, deny: true }, on_success: { feedback, deny: false } }, [
+    [[{ id: 'h', async: true }], 'config.before_request_hooks[0]', 'unknown key "async"'],
+  ]),
+  hookCases('after_request_hooks', { async: true, on_fail: { feedback }, on_success: { feedback } }, [
+    [[{ id: 'h', on_fail: { deny: true } }], 'config.after_request_hooks[0].on_fail', 'unknown key "deny"'],
+    [[{ id: 'h', on_success: { deny: true } }], 'config.after_request_hooks[0].on_success', 'unknown key "deny"'],
+  ]),
+  guardrailCases('input_guardrails', {}, [
+    [[{ id: 'x', on_fail: { deny: true } }], 'config.input_guardrails[0].on_fail', 'unknown key "deny"'],
+  ]),
+  guardrailCases('output_guardrails', { on_fail: { feedback, deny: true }, on_success: { deny: false } }, [
+    [
+      [{ id: 'x', on_fail: { deney: true } }],
+      'config.output_guardrails[0].on_fail',
+      'unknown key "deney": did you mean "deny"?',
+    ],
+  ]),
+  {
+    key: 'targets',
+    valid: [],
+    invalid: [
+      [{}, 'config.targets', 'must be a list, got an object'],
+      [[], 'config.targets', 'must have at least 1 item, got 0'],
+      [Array(101).fill(targets[0]), 'config.targets', 'must have at most 100 items, got 101'],
+      [['openai'], 'config.targets[0]', 'must be an object, got a string'],
+      [[{ virtual_key: 'a', retry: { attempts: 9 } }], 'config.targets[0].retry.attempts', 'must be at most 5, got 9'],
+    ],
+  },
+  {
+    key: 'strategy',
+    valid: [
+      { mode: 'single' },
+      { mode: 'single', cb_config: CIRCUIT, stream_delivery: 'whole', stream_idle_timeout: 5000 },
+    ],
+    invalid: [
+      [{}, 'config.strategy.mode', 'is required: one of "single", "loadbalance", "fallback", "conditional"'],
+      [
+        { mode: 'load_balance' },
+        'config.strategy.mode',
+        'must be one of "single", "loadbalance", "fallback", "conditional", got "load_balance": did you mean "loadbalance"?',
+      ],
+      [strategy({ sticky_session: {} }), 'config.strategy', 'unknown key "sticky_session": did you mean "sticky"?'],
+      [
+        strategy({ stream_delivery: 'all' }),
+        'config.strategy.stream_delivery',
+        'must be one of "live", "whole", got "all"',
+      ],
+      [strategy({ stream_idle_timeout: 0 }), 'config.strategy.stream_idle_timeout', 'must be at least 1, got 0'],
+      [strategy({ conditions: [] }, 'conditional'), 'config.strategy.conditions', 'must have at least 1 item, got 0'],
+      [
+        strategy({ conditions: [{ then: 'a' }] }, 'conditional'),
+        'config.strategy.conditions[0].query',
+        'is required: an object',
+      ],
+      [
+        strategy({ conditions: [{ query: {} }] }, 'conditional'),
+        'config.strategy.conditions[0].then',
+        'is required: a string',
+      ],
+      [
+        strategy({ conditions: [{ ...condition, else: 'b' }] }, 'conditional'),
+        'config.strategy.conditions[0]',
+        /^unknown key "else"/,
+      ],
+      [strategy({ sticky: {} }, 'loadbalance'), 'config.strategy.sticky.hash_fields', 'is required: a list'],
+      [
+        strategy({ sticky: { hash_fields: [] } }, 'loadbalance'),
+        'config.strategy.sticky.hash_fields',
+        'must have at least 1 item, got 0',
+      ],
+      [
+        strategy({ sticky: { hash_fields: ['user'] } }, 'loadbalance'),
+        'config.strategy.sticky.hash_fields[0]',
+        'must be metadata.<key>, params.<key> or headers.<name>',
+      ],
+      [
+        strategy({ sticky: { hash_fields: ['params.user'], ttl: 0 } }, 'loadbalance'),
+        'config.strategy.sticky.ttl',
+        'must be at least 1, got 0',
+      ],
+      ...circuitCases('strategy.cb_config', (breaker) => strategy({ cb_config: breaker })),
+      ...statusCodes('strategy.on_status_codes', (codes) => strategy({ on_status_codes: codes })),
+    ],
+  },
+];
+
+/** The validity rules of the seed, one config each that holds by that rule alone. */
+export const SUFFICIENT_CONFIGS: readonly Record<string, unknown>[] = [
+  { provider: 'openai', api_key: 'sk' },
+  { provider: 'openai', custom_host: 'https://llm.example/v1' },
+  { virtual_key: 'openai' },
+  { strategy: { mode: 'fallback' }, targets },
+  { cache: { mode: 'simple' } },
+  { retry: { attempts: 1 } },
+  { prompt_id: 'welcome' },
+  { forward_headers: ['x-tenant'] },
+  { request_timeout: 1000 },
+  { provider: 'p', cloud1_access_key_id: 'a', cloud1_secret_access_key: 'b' },
+  { provider: 'p', cloud2_region: 'r', cloud2_service_account_json: {} },
+  { provider: 'p', cloud2_region: 'r', cloud2_project_id: 'i' },
+  {
+    provider: 'p',
+    cloud3_deployment_name: 'n',
+    cloud3_deployment_type: 'managed',
+    cloud3_region: 'r',
+    cloud3_api_version: '1',
+  },
+  { provider: 'p', cloud3_endpoint_name: 'n', cloud3_deployment_type: 'serverless' },
+  { after_request_hooks: [] },
+  { before_request_hooks: [] },
+  { input_guardrails: [] },
+  { output_guardrails: [] },
+  { passthrough: true },
+  { provider: '@openai' },
+  { provider: 'simulator' },
+];
+
+/** Configs that break exactly one rule between keys: where, and what is said. */
+export const BROKEN_RULES: readonly (readonly [
+  title: string,
+  config: unknown,
+  path: string,
+  message: string | RegExp,
+])[] = [
+  [
+    'nothing at all',
+    {},
+    'config',
+    /^needs at least one of: provider with its credential, passthrough: true, virtual_key/,
+  ],
+  ['only a name', { name: 'x', weight: 1, override_params: {} }, 'config', /^needs at least one of/],
+  ['passthrough switched off', { passthrough: false }, 'config', /^needs at least one of/],
+  [
+    'a provider without credential',
+    { provider: 'openai' },
+    'config.provider',
+    /^needs api_key, custom_host or cloud credentials/,
+  ],
+  ['half a cloud credential', { provider: 'p', cloud1_access_key_id: 'a' }, 'config.provider', /^needs api_key/],
+  [
+    'a provider that another rule excuses',
+    { provider: 'openai', retry: { attempts: 1 } },
+    'config.provider',
+    /^needs api_key/,
+  ],
+  ['an empty target', { strategy: { mode: 'single' }, targets: [{}] }, 'config.targets[0]', /^needs at least one of/],
+  [
+    'passthrough beside targets',
+    { passthrough: true, strategy: { mode: 'single' }, targets },
+    'config.targets',
+    'must not stand beside passthrough: true',
+  ],
+  [
+    'passthrough beside strategy',
+    { passthrough: true, strategy: { mode: 'single' } },
+    'config.strategy',
+    'must not stand beside passthrough: true',
+  ],
+  [
+    'passthrough beside override_params',
+    { passthrough: true, override_params: {} },
+    'config.override_params',
+    'must not stand beside passthrough: true',
+  ],
+  [
+    'passthrough beside input guardrails',
+    { passthrough: true, input_guardrails: [] },
+    'config.input_guardrails',
+    'must not stand beside passthrough: true',
+  ],
+  [
+    'passthrough beside output guardrails',
+    { passthrough: true, output_guardrails: [] },
+    'config.output_guardrails',
+    'must not stand beside passthrough: true',
+  ],
+  ['targets without a strategy', { ...BASE, targets }, 'config.targets', /^needs strategy beside it/],
+  [
+    'a strategy with nothing to choose from',
+    { ...BASE, strategy: { mode: 'fallback' } },
+    'config.strategy.mode',
+    '"fallback" needs targets beside strategy',
+  ],
+  [
+    'status codes outside fallback',
+    { strategy: { mode: 'loadbalance', on_status_codes: [429] }, targets },
+    'config.strategy.on_status_codes',
+    'is for mode "fallback" only',
+  ],
+  [
+    'sticky outside loadbalance',
+    { strategy: { mode: 'fallback', sticky: { hash_fields: ['params.user'] } }, targets },
+    'config.strategy.sticky',
+    'is for mode "loadbalance" only',
+  ],
+  [
+    'all weights 0',
+    { strategy: { mode: 'loadbalance' }, targets: targets.map((target) => ({ ...target, weight: 0 })) },
+    'config.targets',
+    'must have at least one target whose weight is not 0',
+  ],
+  [
+    'conditional without conditions',
+    { strategy: { mode: 'conditional', default: 'a' }, targets },
+    'config.strategy.conditions',
+    'is required in mode "conditional"',
+  ],
+  [
+    'conditional without default',
+    { strategy: { mode: 'conditional', conditions: [condition] }, targets },
+    'config.strategy.default',
+    'is required in mode "conditional"',
+  ],
+  [
+    'then of no target',
+    { strategy: { mode: 'conditional', conditions: [{ ...condition, then: 'c' }], default: 'a' }, targets },
+    'config.strategy.conditions[0].then',
+    'must be the name of a target beside this strategy (a, b)',
+  ],
+  [
+    'default of no target',
+    { strategy: { mode: 'conditional', conditions: [condition], default: 'c' }, targets },
+    'config.strategy.default',
+    'must be the name of a target beside this strategy (a, b)',
+  ],
+  [
+    'the name of a target further down',
+    {
+      strategy: { mode: 'conditional', conditions: [condition], default: 'deep' },
+      targets: [...targets, { strategy: { mode: 'single' }, targets: [{ name: 'deep', virtual_key: 'd' }] }],
+    },
+    'config.strategy.default',
+    'must be the name of a target beside this strategy (a, b)',
+  ],
+  [
+    'one name twice',
+    {
+      strategy: { mode: 'conditional', conditions: [condition], default: 'a' },
+      targets: [...targets, { name: 'a', virtual_key: 'c' }],
+    },
+    'config.targets[2].name',
+    'is already the name of targets[0]: names must differ',
+  ],
+  [
+    'an unknown operator of a query',
+    {
+      strategy: {
+        mode: 'conditional',
+        conditions: [{ query: { 'metadata.tier': { $equals: 1 } }, then: 'a' }],
+        default: 'a',
+      },
+      targets,
+    },
+    'config.strategy.conditions[0].query["metadata.tier"].$equals',
+    /./,
+  ],
+];
+
+export const CONDITIONAL = { strategy: { mode: 'conditional', conditions: [condition], default: 'b' }, targets };
