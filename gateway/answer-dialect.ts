@@ -3,8 +3,8 @@ import { CLIENT_DIALECTS } from './dialects/client-dialects.ts';
 import { GatewayError } from './errors.ts';
 import type { Settings, Upstream } from './plan/plan.ts';
 import type { Dialect, Json, Provider, StreamDecoder, Usage } from './providers/provider.ts';
-import { asksUsage } from './request-dialect.ts';
 import type { RequestContext } from './request-context.ts';
+import { asksUsage } from './request-dialect.ts';
 import { ChatDecoder } from './stream/chat-decoder.ts';
 import { ChatEvents } from './stream/chat-events.ts';
 import { MessageEvents } from './stream/message-events.ts';
@@ -18,10 +18,18 @@ const CLOSE = 125;
 const HEAD_BYTES = 512;
 const MODEL = /"model"\s*:\s*"((?:[^"\\]|\\.){1,256})"/;
 
-const USAGE_READERS: Readonly<Record<Dialect, (value: unknown) => Usage | undefined>> = { openai: asUsage, anthropic: usageOfMessage };
+const USAGE_READERS: Readonly<Record<Dialect, (value: unknown) => Usage | undefined>> = {
+  openai: asUsage,
+  anthropic: usageOfMessage,
+};
 
 /** A whole 2xx body for the caller; notes usage and model in the exchange. Throws `upstream_invalid`. */
-export function decodeUnary(context: RequestContext, settings: Settings, upstream: Upstream, body: Buffer): Buffer | string {
+export function decodeUnary(
+  context: RequestContext,
+  settings: Settings,
+  upstream: Upstream,
+  body: Buffer,
+): Buffer | string {
   const { provider } = upstream;
   if (!isObject(body)) throw invalid(provider, 'answered with something that is no JSON object');
   if (provider.dialect === context.endpoint.dialect) {
@@ -75,10 +83,21 @@ export function streamTransform(context: RequestContext, settings: Settings, ups
   const keepUsage = asksUsage(context.body);
   if (provider.dialect === context.endpoint.dialect) {
     const n = context.body['n'];
-    const reader = provider.dialect === 'anthropic' ? new MessageEvents(provider) : new ChatEvents(provider, keepUsage, typeof n === 'number' ? n : 1);
+    const reader =
+      provider.dialect === 'anthropic'
+        ? new MessageEvents(provider)
+        : new ChatEvents(provider, keepUsage, typeof n === 'number' ? n : 1);
     return new PassThrough(provider, reader);
   }
   const dialect = CLIENT_DIALECTS[context.endpoint.dialect];
-  const decoder: StreamDecoder = provider.chat === undefined ? new ChatDecoder(provider) : provider.chat.decoder({ strict: isStrict(context, settings) });
-  return new Translated(provider.name, decoder, dialect.encoder(context.body), keepUsage || context.endpoint.dialect !== 'openai');
+  const decoder: StreamDecoder =
+    provider.chat === undefined
+      ? new ChatDecoder(provider)
+      : provider.chat.decoder({ strict: isStrict(context, settings) });
+  return new Translated(
+    provider.name,
+    decoder,
+    dialect.encoder(context.body),
+    keepUsage || context.endpoint.dialect !== 'openai',
+  );
 }

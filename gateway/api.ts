@@ -1,16 +1,21 @@
 /** The public listener: fastify routes and bounds connections, the pipeline does the rest on the raw request. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type onRequestHookHandler,
+} from 'fastify';
 import { errorText, sendPlain } from './answer.ts';
-import { ENDPOINTS } from './endpoints.ts';
+import { clientError } from './client-error.ts';
+import { ENDPOINTS, type EndpointRow } from './endpoints.ts';
 import { GatewayError } from './errors.ts';
 import type { GatewayState } from './gateway-state.ts';
 import { listModels, retrieveModel } from './list-models.ts';
 import type { Dialect } from './providers/provider.ts';
 import { serveExchange } from './serve-exchange.ts';
 import type { ActiveSnapshot } from './snapshot/active-snapshot.ts';
-import { clientError } from './client-error.ts';
 
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -32,14 +37,22 @@ export function buildApi(gateway: GatewayState): FastifyInstance {
     return503OnClosing: false,
     routerOptions: { maxParamLength: 512 },
     clientErrorHandler: (error: Error, socket: Socket) => clientError(error, socket),
-    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: CHECK_INTERVAL_MS, noDelay: true },
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
+      noDelay: true,
+    },
   });
-  api.removeAllContentTypeParsers();
-  // The pipeline reads the body itself, after it knows who calls.
-  api.addContentTypeParser('*', (_request, _payload, done) => done(null));
-  for (const endpoint of ENDPOINTS) api.post(endpoint.path, (_request, reply) => take(gateway, reply, (snapshot) => serveExchange(gateway, snapshot, endpoint, reply.request.raw, reply.raw), endpoint.dialect));
-  api.get(MODELS, (_request, reply) => take(gateway, reply, (snapshot) => sendJson(reply.raw, listModels(reply.request.raw.headers, snapshot, gateway.open))));
-  api.get(`${MODELS}/*`, (request, reply) => take(gateway, reply, (snapshot) => sendJson(reply.raw, retrieveModel(reply.request.raw.headers, snapshot, gateway.open, wildcardOf(request)))));
+  for (const endpoint of ENDPOINTS) api.post(endpoint.path, exchangeRoute(gateway, endpoint));
+  api.get(MODELS, (request, reply) =>
+    readRoute(gateway, reply, (snapshot) => listModels(request.raw.headers, snapshot, gateway.open)),
+  );
+  api.get(`${MODELS}/*`, (request, reply) =>
+    readRoute(gateway, reply, (snapshot) =>
+      retrieveModel(request.raw.headers, snapshot, gateway.open, wildcardOf(request)),
+    ),
+  );
   api.setNotFoundHandler((request, reply) => {
     reply.hijack();
     refuse(request.raw, reply.raw, unknownPath(request.raw));
@@ -51,25 +64,45 @@ export function buildApi(gateway: GatewayState): FastifyInstance {
   return api;
 }
 
-type Work = (snapshot: ActiveSnapshot) => void | Promise<void>;
+/** The pipeline takes over before fastify would read the body: it reads it itself, once it knows who calls. */
+function exchangeRoute(
+  gateway: GatewayState,
+  endpoint: EndpointRow,
+): { onRequest: onRequestHookHandler; handler: () => void } {
+  return {
+    onRequest: (request, reply) => {
+      reply.hijack();
+      const { snapshot } = gateway;
+      if (snapshot === undefined) refuse(request.raw, reply.raw, notReady(), endpoint.dialect);
+      else void serveExchange(gateway, snapshot, endpoint, request.raw, reply.raw);
+    },
+    handler: () => undefined,
+  };
+}
 
-function take(gateway: GatewayState, reply: FastifyReply, work: Work, dialect: Dialect = 'openai'): void {
+function notReady(): GatewayError {
+  return new GatewayError('not_ready', 'No configuration is loaded yet.', { headers: { 'retry-after': '1' } });
+}
+
+type Read = (snapshot: ActiveSnapshot) => object;
+
+function readRoute(gateway: GatewayState, reply: FastifyReply, read: Read): void {
   reply.hijack();
   const { snapshot } = gateway;
-  const request = reply.request.raw;
-  if (snapshot === undefined) return refuse(request, reply.raw, new GatewayError('not_ready', 'No configuration is loaded yet.', { headers: { 'retry-after': '1' } }), dialect);
   try {
-    void work(snapshot);
+    if (snapshot === undefined) throw notReady();
+    sendPlain(reply.raw, 200, [], JSON.stringify(read(snapshot)));
   } catch (error) {
-    refuse(request, reply.raw, asGatewayError(error), dialect);
+    refuse(reply.request.raw, reply.raw, asGatewayError(error));
   }
 }
 
-function sendJson(response: ServerResponse, body: object): void {
-  sendPlain(response, 200, [], JSON.stringify(body));
-}
-
-function refuse(request: IncomingMessage, response: ServerResponse, error: GatewayError, dialect: Dialect = 'openai'): void {
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: GatewayError,
+  dialect: Dialect = 'openai',
+): void {
   request.resume();
   const headers = Object.entries(error.details.headers ?? {}).flat();
   sendPlain(response, error.status, headers, errorText(dialect, error, ''));
@@ -82,11 +115,15 @@ function wildcardOf(request: FastifyRequest): string {
 function asGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   const status = (error as { statusCode?: unknown } | null)?.statusCode;
-  if (typeof status === 'number' && status < 500) return new GatewayError('bad_request', 'The request is not well formed.');
+  if (typeof status === 'number' && status < 500)
+    return new GatewayError('bad_request', 'The request is not well formed.');
   return new GatewayError('internal', 'Something went wrong in the gateway.', { cause: error });
 }
 
-const PATHS: ReadonlyMap<string, string> = new Map([...ENDPOINTS.map((endpoint) => [endpoint.path, 'POST'] as const), [MODELS, 'GET']]);
+const PATHS: ReadonlyMap<string, string> = new Map([
+  ...ENDPOINTS.map((endpoint) => [endpoint.path, 'POST'] as const),
+  [MODELS, 'GET'],
+]);
 
 /** 405 on a known path, else 404; neither asks for a key. */
 function unknownPath(request: IncomingMessage): GatewayError {

@@ -3,20 +3,20 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { decodeUnary, streamTransform } from './answer-dialect.ts';
 import { GatewayError } from './errors.ts';
 import type { Attempt } from './exchange.ts';
+import { failedReply, refusedReply } from './failed-reply.ts';
 import type { Settings, Target, Upstream } from './plan/plan.ts';
 import type { GatewayReply } from './reply.ts';
-import { refusedReply, failedReply } from './failed-reply.ts';
-import { encodeRequest, type EncodedRequest } from './request-dialect.ts';
 import type { RequestContext } from './request-context.ts';
+import { type EncodedRequest, encodeRequest } from './request-dialect.ts';
 import { targetUpstream } from './resolve/target-upstream.ts';
 import { StreamAnswer } from './stream/stream-answer.ts';
-import { upstreamHeaders } from './upstream/headers.ts';
+import { newSpanId } from './telemetry/trace-context.ts';
 import { type CallEvents, UpstreamCall } from './upstream/call.ts';
 import type { Connections } from './upstream/connections.ts';
 import { Deadline, type Deadlines } from './upstream/deadlines.ts';
+import { upstreamHeaders } from './upstream/headers.ts';
 import { upstreamProblem } from './upstream/problem.ts';
 import { UnaryBody } from './upstream/unary-body.ts';
-import { newSpanId } from './telemetry/trace-context.ts';
 
 /** Without a `request_timeout`: to the first body byte of an attempt. */
 const FIRST_BYTE_LIMIT_MS = 300_000;
@@ -27,7 +27,12 @@ export interface AttemptMeans {
 }
 
 /** Resolves when the answer is whole (unary), committed (stream) or has failed. */
-export function attemptTarget(means: AttemptMeans, context: RequestContext, target: Target, retry: number): Promise<GatewayReply> {
+export function attemptTarget(
+  means: AttemptMeans,
+  context: RequestContext,
+  target: Target,
+  retry: number,
+): Promise<GatewayReply> {
   let upstream: Upstream | undefined;
   let encoded: EncodedRequest;
   try {
@@ -58,7 +63,15 @@ class AttemptRun implements CallEvents {
   private stream: StreamAnswer | undefined;
   private firstByte = false;
 
-  constructor(means: AttemptMeans, context: RequestContext, target: Target, upstream: Upstream, retry: number, encoded: EncodedRequest, resolve: (reply: GatewayReply) => void) {
+  constructor(
+    means: AttemptMeans,
+    context: RequestContext,
+    target: Target,
+    upstream: Upstream,
+    retry: number,
+    encoded: EncodedRequest,
+    resolve: (reply: GatewayReply) => void,
+  ) {
     this.means = means;
     this.context = context;
     this.settings = target.settings;
@@ -68,7 +81,13 @@ class AttemptRun implements CallEvents {
     this.attempt = newAttempt(context, target, upstream, retry, encoded.model);
     const headers = upstreamHeaders(context, target.settings, upstream, this.attempt);
     const request = { path: encoded.path, headers, body: encoded.body };
-    this.call = new UpstreamCall(means.connections, means.connections.lane(upstream.origin, upstream.listed), request, upstream.provider.name, this);
+    this.call = new UpstreamCall(
+      means.connections,
+      means.connections.lane(upstream.origin, upstream.listed),
+      request,
+      upstream.provider.name,
+      this,
+    );
     const limitAt = this.attempt.startedAt + (this.timeoutMs ?? FIRST_BYTE_LIMIT_MS);
     this.deadline = new Deadline(Math.min(limitAt, context.deadlineAt), this.onDeadline);
   }
@@ -84,7 +103,8 @@ class AttemptRun implements CallEvents {
     this.attempt.status = status;
     this.headers = headers;
     const encoding = headers['content-encoding'];
-    if (encoding !== undefined && encoding !== 'identity') return this.giveUp(this.invalid(`sent content-encoding ${encoding.slice(0, 32)} though identity was asked for`));
+    if (encoding !== undefined && encoding !== 'identity')
+      return this.giveUp(this.invalid(`sent content-encoding ${encoding.slice(0, 32)} though identity was asked for`));
     if (status >= 200 && status < 300 && this.context.exchange.stream) this.openStream(headers);
   }
 
@@ -102,7 +122,8 @@ class AttemptRun implements CallEvents {
     if (this.stream !== undefined) return this.stream.onEnd();
     const status = this.attempt.status ?? 0;
     const owned = this.upstream.ownsCredential;
-    if (status < 200 || status >= 300) return this.fail(upstreamProblem(status, this.body.taken(), this.headers, this.upstream, owned), status);
+    if (status < 200 || status >= 300)
+      return this.fail(upstreamProblem(status, this.body.taken(), this.headers, this.upstream, owned), status);
     try {
       this.succeed(decodeUnary(this.context, this.settings, this.upstream, this.body.taken()));
     } catch (error) {
@@ -116,8 +137,13 @@ class AttemptRun implements CallEvents {
   }
 
   private openStream(headers: IncomingHttpHeaders): void {
-    if (!(headers['content-type'] ?? '').startsWith('text/event-stream')) return this.giveUp(this.invalid('answered a stream request with something that is no event stream'));
-    const terms = { delivery: this.settings.streamDelivery, idleTimeoutMs: this.settings.streamIdleTimeoutMs, provider: this.upstream.provider.name };
+    if (!(headers['content-type'] ?? '').startsWith('text/event-stream'))
+      return this.giveUp(this.invalid('answered a stream request with something that is no event stream'));
+    const terms = {
+      delivery: this.settings.streamDelivery,
+      idleTimeoutMs: this.settings.streamIdleTimeoutMs,
+      provider: this.upstream.provider.name,
+    };
     const transform = streamTransform(this.context, this.settings, this.upstream);
     this.stream = new StreamAnswer(this.call, transform, terms, this.attempt, this.means.deadlines, this.onCommit);
   }
@@ -180,8 +206,14 @@ class AttemptRun implements CallEvents {
     const provider = this.upstream.provider.name;
     const own = this.timeoutMs !== undefined && !this.firstByte && performance.now() < this.context.deadlineAt;
     const error = own
-      ? new GatewayError('request_timeout', `${provider} sent no answer within the request_timeout of ${this.timeoutMs} ms.`, { provider })
-      : new GatewayError('upstream_timeout', `${provider} did not answer within the limits of this installation.`, { provider });
+      ? new GatewayError(
+          'request_timeout',
+          `${provider} sent no answer within the request_timeout of ${this.timeoutMs} ms.`,
+          { provider },
+        )
+      : new GatewayError('upstream_timeout', `${provider} did not answer within the limits of this installation.`, {
+          provider,
+        });
     this.giveUp(error);
   };
 
@@ -191,7 +223,13 @@ class AttemptRun implements CallEvents {
   }
 }
 
-function newAttempt(context: RequestContext, target: Target, upstream: Upstream, retry: number, model: string | undefined): Attempt {
+function newAttempt(
+  context: RequestContext,
+  target: Target,
+  upstream: Upstream,
+  retry: number,
+  model: string | undefined,
+): Attempt {
   return {
     target: target.path,
     provider: upstream.provider.name,

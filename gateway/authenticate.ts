@@ -19,10 +19,20 @@ const NO_DIGEST = Buffer.alloc(32);
 const MAX_KEY_LENGTH = 4096;
 
 /** Throws `invalid_api_key` or `missing_scope`. `scopes`: any one of them suffices. */
-export function authenticate(headers: IncomingHttpHeaders, snapshot: ActiveSnapshot, open: boolean, scopes: readonly string[]): Identity {
+export function authenticate(
+  headers: IncomingHttpHeaders,
+  snapshot: ActiveSnapshot,
+  open: boolean,
+  scopes: readonly string[],
+): Identity {
   const bearer = bearerOf(headers.authorization);
   const own = text(headers['x-gateway-api-key']);
-  if (open && own === undefined) return { caller: ANONYMOUS, bearer: headers['x-gateway-provider'] === undefined ? undefined : bearer, keyIn: undefined };
+  if (open && own === undefined)
+    return {
+      caller: ANONYMOUS,
+      bearer: headers['x-gateway-provider'] === undefined ? undefined : bearer,
+      keyIn: undefined,
+    };
   const presented = own ?? bearer ?? text(headers['x-api-key']) ?? '';
   const known = findKey(presented, snapshot);
   if (known === undefined) throw new GatewayError('invalid_api_key', 'The gateway key is missing or not valid.');

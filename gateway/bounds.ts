@@ -6,32 +6,47 @@ import type { Json } from './providers/provider.ts';
 type Rule = (value: unknown, body: Json) => string | undefined;
 export type Bounds = readonly (readonly [field: string, rule: Rule, required?: true])[];
 
-const number = (min: number, max: number): Rule => (value) =>
-  typeof value === 'number' && value >= min && value <= max ? undefined : `must be a number from ${min} to ${max}`;
-const integer = (min: number, max = Number.POSITIVE_INFINITY): Rule => (value) =>
-  typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
-    ? undefined
-    : max === Number.POSITIVE_INFINITY
-      ? `must be an integer of at least ${min}`
-      : `must be an integer from ${min} to ${max}`;
+const number =
+  (min: number, max: number): Rule =>
+  (value) =>
+    typeof value === 'number' && value >= min && value <= max ? undefined : `must be a number from ${min} to ${max}`;
+const integer =
+  (min: number, max = Number.POSITIVE_INFINITY): Rule =>
+  (value) =>
+    typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
+      ? undefined
+      : max === Number.POSITIVE_INFINITY
+        ? `must be an integer of at least ${min}`
+        : `must be an integer from ${min} to ${max}`;
 const boolean: Rule = (value) => (typeof value === 'boolean' ? undefined : 'must be true or false');
 const text: Rule = (value) => (typeof value === 'string' ? undefined : 'must be a string');
 const object: Rule = (value) => (isObject(value) ? undefined : 'must be an object');
-const array = (min: number, max: number): Rule => (value) =>
-  Array.isArray(value) && value.length >= min && value.length <= max ? undefined : max === Number.POSITIVE_INFINITY ? `must be an array of at least ${min} item${min === 1 ? '' : 's'}` : `must be an array of ${min} to ${max} items`;
+const array =
+  (min: number, max: number): Rule =>
+  (value) =>
+    Array.isArray(value) && value.length >= min && value.length <= max
+      ? undefined
+      : max === Number.POSITIVE_INFINITY
+        ? `must be an array of at least ${min} item${min === 1 ? '' : 's'}`
+        : `must be an array of ${min} to ${max} items`;
 
 /** Line ends would reach headers and logs of those who trust a model's name. */
 const modelName: Rule = (value) => {
   if (typeof value !== 'string' || value === '') return 'must be a non-empty string';
-  for (let index = 0; index < value.length; index += 1) if (value.charCodeAt(index) < 32) return 'may hold no control characters';
+  for (let index = 0; index < value.length; index += 1)
+    if (value.charCodeAt(index) < 32) return 'may hold no control characters';
   return undefined;
 };
 const stop: Rule = (value) => {
   if (typeof value === 'string') return undefined;
-  return Array.isArray(value) && value.length <= 4 && value.every((entry) => typeof entry === 'string') ? undefined : 'must be a string or an array of at most 4 strings';
+  return Array.isArray(value) && value.length <= 4 && value.every((entry) => typeof entry === 'string')
+    ? undefined
+    : 'must be a string or an array of at most 4 strings';
 };
 const logitBias: Rule = (value) =>
-  isObject(value) && Object.values(value).every((bias) => typeof bias === 'number' && bias >= -100 && bias <= 100) ? undefined : 'must map token ids to numbers from -100 to 100';
+  isObject(value) && Object.values(value).every((bias) => typeof bias === 'number' && bias >= -100 && bias <= 100)
+    ? undefined
+    : 'must map token ids to numbers from -100 to 100';
 const messages: Rule = (value) => {
   if (!Array.isArray(value) || value.length === 0) return 'must be an array of at least 1 message';
   const wrong = value.findIndex((message) => !isObject(message) || typeof message['role'] !== 'string');
@@ -41,8 +56,12 @@ const streamOptions: Rule = (value, body) => {
   if (!isObject(value)) return 'must be an object';
   return body['stream'] === true ? undefined : 'may only be set when stream is true';
 };
-const topLogprobs: Rule = (value, body) => integer(0, 20)(value, body) ?? (body['logprobs'] === true ? undefined : 'requires logprobs to be true');
-const prompt: Rule = (value) => (typeof value === 'string' || (Array.isArray(value) && value.length > 0) ? undefined : 'must be a string or a non-empty array');
+const topLogprobs: Rule = (value, body) =>
+  integer(0, 20)(value, body) ?? (body['logprobs'] === true ? undefined : 'requires logprobs to be true');
+const prompt: Rule = (value) =>
+  typeof value === 'string' || (Array.isArray(value) && value.length > 0)
+    ? undefined
+    : 'must be a string or a non-empty array';
 const bestOf: Rule = (value, body) => {
   const wrong = integer(0, 20)(value, body);
   if (wrong !== undefined) return wrong;

@@ -2,11 +2,19 @@
 import type { Socket } from 'node:net';
 import { errorEnvelope, GatewayError } from './errors.ts';
 
-const REASONS: Readonly<Record<number, string>> = { 400: 'Bad Request', 408: 'Request Timeout', 431: 'Request Header Fields Too Large' };
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+};
 
 const BY_CODE: Readonly<Record<string, () => GatewayError>> = {
   HPE_HEADER_OVERFLOW: () => new GatewayError('headers_too_large', 'The headers are larger than 16 KiB.'),
-  ERR_HTTP_REQUEST_TIMEOUT: () => new GatewayError('request_timeout', 'The request did not arrive in time: 10 s for the headers, 30 s for all of it.'),
+  ERR_HTTP_REQUEST_TIMEOUT: () =>
+    new GatewayError(
+      'request_timeout',
+      'The request did not arrive in time: 10 s for the headers, 30 s for all of it.',
+    ),
 };
 
 export function clientError(error: Error, socket: Socket): void {

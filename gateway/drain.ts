@@ -8,13 +8,20 @@ const POLL_MS = 20;
 /** Streams that were ended with an error event may still be on their way out. */
 const LAST_WORDS_MS = 500;
 
-export async function drainRequests(gateway: GatewayState, api: FastifyInstance, limits: { graceMs: number; drainMs: number }): Promise<void> {
+export async function drainRequests(
+  gateway: GatewayState,
+  api: FastifyInstance,
+  limits: { graceMs: number; drainMs: number },
+): Promise<void> {
   gateway.draining = true;
   if (limits.graceMs > 0) await wait(limits.graceMs);
   const closed = api.close();
   await idle(gateway, limits.drainMs);
   if (gateway.running.size > 0) {
-    for (const context of gateway.running) context.routed?.reply?.stream?.cut(new GatewayError('draining', 'This replica is shutting down: the stream was cut.'));
+    for (const context of gateway.running)
+      context.routed?.reply?.stream?.cut(
+        new GatewayError('draining', 'This replica is shutting down: the stream was cut.'),
+      );
     await idle(gateway, LAST_WORDS_MS);
   }
   api.server.closeAllConnections();

@@ -1,5 +1,5 @@
 /** The API's inference endpoints, a row each. */
-import { CHAT_BOUNDS, COMPLETION_BOUNDS, EMBEDDING_BOUNDS, MESSAGE_BOUNDS, type Bounds } from './bounds.ts';
+import { type Bounds, CHAT_BOUNDS, COMPLETION_BOUNDS, EMBEDDING_BOUNDS, MESSAGE_BOUNDS } from './bounds.ts';
 import type { Endpoint } from './exchange.ts';
 
 export interface EndpointRow extends Endpoint {
@@ -11,9 +11,44 @@ export interface EndpointRow extends Endpoint {
 const INFERENCE = ['completions.write'];
 
 export const ENDPOINTS: readonly EndpointRow[] = [
-  { path: '/v1/chat/completions', type: 'chatComplete', operation: 'chat', dialect: 'openai', bounds: CHAT_BOUNDS, scopes: INFERENCE },
-  { path: '/v1/completions', type: 'complete', operation: 'complete', dialect: 'openai', bounds: COMPLETION_BOUNDS, scopes: INFERENCE },
-  { path: '/v1/embeddings', type: 'embed', operation: 'embed', dialect: 'openai', bounds: EMBEDDING_BOUNDS, scopes: INFERENCE },
-  { path: '/v1/messages', type: 'messages', operation: 'chat', dialect: 'anthropic', bounds: MESSAGE_BOUNDS, scopes: INFERENCE },
-  { path: '/v1/messages/count_tokens', type: 'messages', operation: 'countTokens', dialect: 'anthropic', bounds: [], scopes: INFERENCE },
+  {
+    path: '/v1/chat/completions',
+    type: 'chatComplete',
+    operation: 'chat',
+    dialect: 'openai',
+    bounds: CHAT_BOUNDS,
+    scopes: INFERENCE,
+  },
+  {
+    path: '/v1/completions',
+    type: 'complete',
+    operation: 'complete',
+    dialect: 'openai',
+    bounds: COMPLETION_BOUNDS,
+    scopes: INFERENCE,
+  },
+  {
+    path: '/v1/embeddings',
+    type: 'embed',
+    operation: 'embed',
+    dialect: 'openai',
+    bounds: EMBEDDING_BOUNDS,
+    scopes: INFERENCE,
+  },
+  {
+    path: '/v1/messages',
+    type: 'messages',
+    operation: 'chat',
+    dialect: 'anthropic',
+    bounds: MESSAGE_BOUNDS,
+    scopes: INFERENCE,
+  },
+  {
+    path: '/v1/messages/count_tokens',
+    type: 'messages',
+    operation: 'countTokens',
+    dialect: 'anthropic',
+    bounds: [],
+    scopes: INFERENCE,
+  },
 ];

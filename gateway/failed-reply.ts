@@ -10,9 +10,25 @@ import { isContextTooSmall } from './upstream/problem.ts';
 const TIMEOUT_STATUS = 408;
 const TIMEOUTS: ReadonlySet<string> = new Set(['request_timeout', 'upstream_timeout', 'upstream_stalled']);
 /** Faults of the request itself that no other target would mend. */
-const FINAL: ReadonlySet<string> = new Set(['invalid_value', 'missing_field', 'internal', 'no_provider', 'unknown_slug', 'unknown_provider', 'override_not_allowed', 'host_not_allowed', 'config_refused']);
+const FINAL: ReadonlySet<string> = new Set([
+  'invalid_value',
+  'missing_field',
+  'internal',
+  'no_provider',
+  'unknown_slug',
+  'unknown_provider',
+  'override_not_allowed',
+  'host_not_allowed',
+  'config_refused',
+]);
 
-export function failedReply(error: GatewayError, upstream: Upstream, attempt: Attempt, headers: IncomingHttpHeaders, upstreamStatus?: number): GatewayReply {
+export function failedReply(
+  error: GatewayError,
+  upstream: Upstream,
+  attempt: Attempt,
+  headers: IncomingHttpHeaders,
+  upstreamStatus?: number,
+): GatewayReply {
   const timeout = TIMEOUTS.has(error.code);
   return {
     status: upstreamStatus ?? (timeout ? TIMEOUT_STATUS : error.status),
@@ -34,7 +50,10 @@ export function failedReply(error: GatewayError, upstream: Upstream, attempt: At
 
 /** A target that was refused by us, before anything was sent. */
 export function refusedReply(cause: unknown, upstream: Upstream | undefined): GatewayReply {
-  const error = cause instanceof GatewayError ? cause : new GatewayError('internal', 'The request could not be prepared.', { cause });
+  const error =
+    cause instanceof GatewayError
+      ? cause
+      : new GatewayError('internal', 'The request could not be prepared.', { cause });
   return {
     status: error.status,
     ok: false,

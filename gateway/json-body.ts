@@ -20,9 +20,13 @@ export function parseJsonBody(bytes: Buffer): Json {
   try {
     value = JSON.parse(bytes.toString('utf8'));
   } catch {
-    throw new GatewayError('invalid_json', bytes.length === 0 ? 'The body is empty: send one JSON object.' : 'The body is not valid JSON.');
+    throw new GatewayError(
+      'invalid_json',
+      bytes.length === 0 ? 'The body is empty: send one JSON object.' : 'The body is not valid JSON.',
+    );
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new GatewayError('invalid_json', 'The body must be a JSON object.');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new GatewayError('invalid_json', 'The body must be a JSON object.');
   check(value);
   return value as Json;
 }

@@ -20,7 +20,13 @@ function modelsOf(headers: IncomingHttpHeaders, snapshot: ActiveSnapshot, open: 
   return snapshot.integrationsOf(caller.namespace).flatMap((integration) =>
     integration.models
       .filter((model) => model.enabled)
-      .map((model) => ({ id: `@${integration.name}/${model.slug}`, object: 'model' as const, created, owned_by: integration.provider, slug: model.slug })),
+      .map((model) => ({
+        id: `@${integration.name}/${model.slug}`,
+        object: 'model' as const,
+        created,
+        owned_by: integration.provider,
+        slug: model.slug,
+      })),
   );
 }
 
@@ -31,8 +37,18 @@ export function listModels(headers: IncomingHttpHeaders, snapshot: ActiveSnapsho
 }
 
 /** One model, by its id; throws `unknown_model` besides. */
-export function retrieveModel(headers: IncomingHttpHeaders, snapshot: ActiveSnapshot, open: boolean, id: string): object {
+export function retrieveModel(
+  headers: IncomingHttpHeaders,
+  snapshot: ActiveSnapshot,
+  open: boolean,
+  id: string,
+): object {
   const model = modelsOf(headers, snapshot, open).find((candidate) => candidate.id === id || candidate.slug === id);
-  if (model === undefined) throw new GatewayError('unknown_model', `There is no model "${id.slice(0, 200)}" among those that your workspace lists.`, { param: 'model' });
+  if (model === undefined)
+    throw new GatewayError(
+      'unknown_model',
+      `There is no model "${id.slice(0, 200)}" among those that your workspace lists.`,
+      { param: 'model' },
+    );
   return model;
 }

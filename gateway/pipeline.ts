@@ -17,9 +17,17 @@ export interface Phase {
 export const PHASES: readonly Phase[] = [
   { name: 'authenticate', does: 'who calls, and may this key ask at all: 401 403', run: identify },
   { name: 'read', does: 'size, type, depth and shape of the body: 400 408 413 415', run: read },
-  { name: 'bound', does: 'the bounds of the fields: 400', run: (context) => assertBounds(context.body, context.endpoint.bounds) },
+  {
+    name: 'bound',
+    does: 'the bounds of the fields: 400',
+    run: (context) => assertBounds(context.body, context.endpoint.bounds),
+  },
   { name: 'resolve', does: 'what applies: config, provider, metadata: 400', run: resolve },
-  { name: 'route', does: 'strategy tree, breakers, attempts, retries: 408 502 503 504, the upstream\'s own', run: routeRequest },
+  {
+    name: 'route',
+    does: "strategy tree, breakers, attempts, retries: 408 502 503 504, the upstream's own",
+    run: routeRequest,
+  },
   { name: 'answer', does: 'the reply that routing came to, or the stream to its end', run: answer },
 ];
 

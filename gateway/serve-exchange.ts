@@ -7,8 +7,8 @@ import type { Caller, Exchange } from './exchange.ts';
 import type { GatewayState } from './gateway-state.ts';
 import { runPhases } from './pipeline.ts';
 import type { Plan } from './plan/plan.ts';
-import type { GatewayReply } from './reply.ts';
 import { CallerLeft } from './read-body.ts';
+import type { GatewayReply } from './reply.ts';
 import type { RequestContext } from './request-context.ts';
 import type { RequestHeaders } from './resolve/request-headers.ts';
 import type { Routed } from './route/reply.ts';
@@ -45,7 +45,13 @@ class LiveContext implements RequestContext {
   gone = false;
   onGone: (() => void) | undefined = undefined;
 
-  constructor(gateway: GatewayState, snapshot: ActiveSnapshot, endpoint: EndpointRow, request: IncomingMessage, response: ServerResponse) {
+  constructor(
+    gateway: GatewayState,
+    snapshot: ActiveSnapshot,
+    endpoint: EndpointRow,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) {
     this.gateway = gateway;
     this.snapshot = snapshot;
     this.endpoint = endpoint;
@@ -66,7 +72,12 @@ class LiveContext implements RequestContext {
   };
 }
 
-function newExchange(gateway: GatewayState, snapshot: ActiveSnapshot, endpoint: EndpointRow, request: IncomingMessage): Exchange {
+function newExchange(
+  gateway: GatewayState,
+  snapshot: ActiveSnapshot,
+  endpoint: EndpointRow,
+  request: IncomingMessage,
+): Exchange {
   requests += 1;
   return {
     id: `${idPrefix}${requests.toString(36)}`,
@@ -92,7 +103,13 @@ function newExchange(gateway: GatewayState, snapshot: ActiveSnapshot, endpoint: 
 }
 
 /** Never rejects. */
-export async function serveExchange(gateway: GatewayState, snapshot: ActiveSnapshot, endpoint: EndpointRow, request: IncomingMessage, response: ServerResponse): Promise<void> {
+export async function serveExchange(
+  gateway: GatewayState,
+  snapshot: ActiveSnapshot,
+  endpoint: EndpointRow,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const context = new LiveContext(gateway, snapshot, endpoint, request, response);
   gateway.metrics.begin();
   gateway.running.add(context);
@@ -110,7 +127,10 @@ function fail(context: RequestContext, cause: unknown): void {
     context.gone = true;
     return;
   }
-  const error = cause instanceof GatewayError ? cause : new GatewayError('internal', 'Something went wrong in the gateway.', { cause });
+  const error =
+    cause instanceof GatewayError
+      ? cause
+      : new GatewayError('internal', 'Something went wrong in the gateway.', { cause });
   if (error.code === 'internal') logDefect(context, error);
   if (context.response.headersSent) {
     context.exchange.errorCode = error.code;
@@ -121,7 +141,11 @@ function fail(context: RequestContext, cause: unknown): void {
 /** Name and place of a defect; never a value of the request. */
 function logDefect(context: RequestContext, error: GatewayError): void {
   const cause = error.cause instanceof Error ? error.cause : error;
-  context.gateway.log.event('error', 'internal error', { trace_id: context.exchange.trace.traceId, name: cause.name, stack: cause.stack?.split('\n').slice(1, 8).join(' ') });
+  context.gateway.log.event('error', 'internal error', {
+    trace_id: context.exchange.trace.traceId,
+    name: cause.name,
+    stack: cause.stack?.split('\n').slice(1, 8).join(' '),
+  });
 }
 
 function settle(context: RequestContext): void {

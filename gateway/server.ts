@@ -1,7 +1,8 @@
 /** A whole gateway: public listener, admin listener, the snapshot in use, and its way out. */
+
+import { SNAPSHOT_FORMAT } from '#crds/snapshot/contract.ts';
 import { decodeSnapshot } from '#crds/snapshot/decode.ts';
 import type { EncodedSnapshot } from '#crds/snapshot/encode.ts';
-import { SNAPSHOT_FORMAT } from '#crds/snapshot/contract.ts';
 import { startAdmin } from './admin.ts';
 import { buildApi } from './api.ts';
 import { drainRequests } from './drain.ts';
@@ -59,11 +60,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   setSimulatorOrigin(simulator.origin);
   const api = buildApi(gateway);
   const origin = await api.listen({ host: options.host, port: options.port });
-  const admin = await startAdmin({ host: options.adminHost, port: options.adminPort, view: adminView(gateway) }).catch(async (error: unknown) => {
-    await api.close();
-    await simulator.close();
-    throw error;
-  });
+  const admin = await startAdmin({ host: options.adminHost, port: options.adminPort, view: adminView(gateway) }).catch(
+    async (error: unknown) => {
+      await api.close();
+      await simulator.close();
+      throw error;
+    },
+  );
   return {
     origin,
     adminOrigin: admin.origin,
@@ -88,7 +91,11 @@ async function makeState(options: GatewayOptions, refusals: { count: number }): 
     budgets: new RetryBudgets(),
     metrics: createMetrics({
       breakers: () => breakerReadings(breakers),
-      config: () => gateway.snapshot && { generation: gateway.snapshot.generation, loadedAtMs: gateway.snapshot.loadedAt.getTime() },
+      config: () =>
+        gateway.snapshot && {
+          generation: gateway.snapshot.generation,
+          loadedAtMs: gateway.snapshot.loadedAt.getTime(),
+        },
       refused: () => refusals.count,
       droppedLogLines: () => log.dropped,
     }),
@@ -102,13 +109,16 @@ async function makeState(options: GatewayOptions, refusals: { count: number }): 
 }
 
 function* breakerReadings(breakers: Breakers): Generator<BreakerReading> {
-  for (const { breakerKey, phase } of breakers.states()) yield { key: breakerKey, state: phase === 'half-open' ? 'half_open' : phase };
+  for (const { breakerKey, phase } of breakers.states())
+    yield { key: breakerKey, state: phase === 'half-open' ? 'half_open' : phase };
 }
 
 function load(gateway: GatewayState, encoded: EncodedSnapshot, refusals: { count: number }): Ack {
   try {
     const { snapshot, generation, hash } = decodeSnapshot(encoded);
-    gateway.snapshot = new ActiveSnapshot(snapshot, generation, hash);
+    const active = new ActiveSnapshot(snapshot, generation, hash);
+    gateway.snapshot = active;
+    gateway.breakers.retain((key) => active.knowsBreaker(key));
     return { generation, hash };
   } catch (error) {
     refusals.count += 1;
@@ -120,11 +130,19 @@ function load(gateway: GatewayState, encoded: EncodedSnapshot, refusals: { count
 
 function adminView(gateway: GatewayState): Parameters<typeof startAdmin>[0]['view'] {
   return {
-    ready: () => (gateway.draining ? 'draining' : gateway.snapshot === undefined ? 'no snapshot is loaded yet' : undefined),
+    ready: () =>
+      gateway.draining ? 'draining' : gateway.snapshot === undefined ? 'no snapshot is loaded yet' : undefined,
     metrics: async () => ({ contentType: gateway.metrics.contentType, text: await gateway.metrics.text() }),
     config: () => {
       const { snapshot } = gateway;
-      return snapshot === undefined ? undefined : { generation: snapshot.generation, hash: snapshot.hash, loaded_at: snapshot.loadedAt.toISOString(), format: SNAPSHOT_FORMAT };
+      return snapshot === undefined
+        ? undefined
+        : {
+            generation: snapshot.generation,
+            hash: snapshot.hash,
+            loaded_at: snapshot.loadedAt.toISOString(),
+            format: SNAPSHOT_FORMAT,
+          };
     },
     objects: () => gateway.snapshot?.objects() ?? [],
   };

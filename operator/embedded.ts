@@ -1,7 +1,7 @@
 /** Embedded mode: operator and gateway in one process, on directories of manifests. */
 import { join, resolve } from 'node:path';
 import { CATALOG } from '#gateway/catalog.ts';
-import { type Gateway, startGateway } from '#gateway/server.ts';
+import type { Gateway } from '#gateway/server.ts';
 import { newKey } from './compile/new-key.ts';
 import { answerAndExit, assertExist, PROJECT_ROOT, projectVersion, refuseToStart } from './entry.ts';
 import { EMBEDDED_FLAGS, isLoopback } from './flags.ts';
@@ -62,17 +62,11 @@ function readFlags(): Flags {
 }
 
 async function listen({ host, port, open, 'admin-port': adminPort, 'log-level': logLevel }: Flags): Promise<Gateway> {
+  // Loaded here, so that --help and a wrong flag are answered at once.
+  const { startGateway } = await import('#gateway/server.ts');
+  const listeners = { host, port, adminHost: host, adminPort };
   try {
-    return await startGateway({
-      host,
-      port,
-      adminHost: host,
-      adminPort,
-      open,
-      logLevel,
-      graceMs: 0,
-      drainMs: DRAIN_MS,
-    });
+    return await startGateway({ ...listeners, open, logLevel, graceMs: 0, drainMs: DRAIN_MS, env: process.env });
   } catch (error) {
     refuseToStart(listenProblem(error as NodeJS.ErrnoException & { port?: number }, host));
   }

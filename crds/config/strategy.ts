@@ -6,7 +6,6 @@ const conditionSchema = z.strictObject({
   query: freeObject(
     'Keys metadata.<key>, params.<key>, url.pathname; operators $eq $ne $gt $gte $lt $lte $in $nin $regex; logic $and $or.',
   ),
-  // biome-ignore lint/suspicious/noThenProperty: the config object's own word; nothing awaits a schema table
   then: text(128, 'The `name` of the target to take.'),
 });
 

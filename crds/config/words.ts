@@ -60,7 +60,7 @@ function unlisted({ values, input }: Record<string, unknown>): string {
   const allowed = Array.isArray(values) ? values : [];
   const list = allowed.map((value) => JSON.stringify(value)).join(', ');
   if (input === undefined) return `is required: one of ${list}`;
-  const meant = typeof input === 'string' ? nearest(input, allowed.map(String)) : undefined;
+  const meant = typeof input === 'string' && allowed.length > 1 ? nearest(input, allowed.map(String)) : undefined;
   const hint = meant === undefined ? '' : `: did you mean "${meant}"?`;
   return `must be ${allowed.length === 1 ? list : `one of ${list}`}, got ${shown(input)}${hint}`;
 }

@@ -77,7 +77,8 @@ function column({ name, type, jsonPath, description, priority = 0 }: PrinterColu
   return { name, type, jsonPath, ...(description && { description }), ...(priority > 0 && { priority }) };
 }
 
-function specSchema(kind: Kind): Structural {
+/** Structural schema of a kind's spec, with its rules. */
+export function specSchema(kind: Kind): Structural {
   return structuralSchema(jsonSchemaOf(kind.specShape), {
     recursiveField: kind.recursiveField,
     levels: UNROLLED_LEVELS,

@@ -4,4 +4,7 @@ import { chatDialect } from './chat.ts';
 import type { ClientDialect } from './dialect.ts';
 import { messagesDialect } from './messages/dialect.ts';
 
-export const CLIENT_DIALECTS: Readonly<Record<Dialect, ClientDialect>> = { openai: chatDialect, anthropic: messagesDialect };
+export const CLIENT_DIALECTS: Readonly<Record<Dialect, ClientDialect>> = {
+  openai: chatDialect,
+  anthropic: messagesDialect,
+};

@@ -10,15 +10,26 @@ export function answer(context: RequestContext): void | Promise<void> {
   const { routed } = context;
   const reply = routed?.reply;
   if (context.gone) return reply?.stream?.abandon();
-  if (routed === undefined || reply === undefined) throw new GatewayError('no_target', 'No target of the config could be tried: all of its weights or circuits exclude them.');
+  if (routed === undefined || reply === undefined)
+    throw new GatewayError(
+      'no_target',
+      'No target of the config could be tried: all of its weights or circuits exclude them.',
+    );
   const headers = routedHeaders(context, routed);
   if (reply.error !== undefined) return sendError(context, reply.error, headers);
-  if (reply.stream !== undefined && routed.target !== undefined) return sendStream(context, reply.stream, reply.answerStatus, headers, routed.target);
+  if (reply.stream !== undefined && routed.target !== undefined)
+    return sendStream(context, reply.stream, reply.answerStatus, headers, routed.target);
   if (!headers.includes('content-type')) headers.push('content-type', 'application/json');
   sendBody(context, reply.answerStatus, headers, reply.body ?? '');
 }
 
-function sendStream(context: RequestContext, stream: StreamAnswer, status: number, headers: string[], target: Target): Promise<void> {
+function sendStream(
+  context: RequestContext,
+  stream: StreamAnswer,
+  status: number,
+  headers: string[],
+  target: Target,
+): Promise<void> {
   const { exchange, response } = context;
   const dialect = CLIENT_DIALECTS[context.endpoint.dialect];
   exchange.status = status;
@@ -40,10 +51,8 @@ function noteOutcome(context: RequestContext, stream: StreamAnswer, outcome: Str
   const { exchange, gateway } = context;
   exchange.usage = stream.usage;
   exchange.answeredModel = stream.model;
-  if (outcome.clientGone) {
-    context.gone = true;
-    gateway.breakers.noteStreamSuccess(target);
-  } else if (outcome.error === undefined) gateway.breakers.noteStreamSuccess(target);
+  if (outcome.clientGone) context.gone = true;
+  else if (outcome.error === undefined) gateway.breakers.noteStreamSuccess(target);
   else {
     exchange.streamFailed = true;
     exchange.errorCode = outcome.error.code;

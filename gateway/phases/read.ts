@@ -5,7 +5,7 @@ import type { RequestContext } from '../request-context.ts';
 
 export async function read(context: RequestContext): Promise<void> {
   assertJsonRequest(context.request);
-  context.bytes = await readBody(context.request);
+  context.bytes = await readBody(context);
   const body = parseJsonBody(context.bytes);
   context.body = body;
   context.exchange.stream = body['stream'] === true;

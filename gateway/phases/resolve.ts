@@ -17,7 +17,11 @@ export function resolve(context: RequestContext): void {
 }
 
 /** The key's wins over the request's: who issued the key decides what its calls are counted under. */
-function mergedMetadata(ofKey: Readonly<Record<string, string>> | undefined, ofRequest: Readonly<Record<string, string>> | undefined, body: Json): Readonly<Record<string, string>> {
+function mergedMetadata(
+  ofKey: Readonly<Record<string, string>> | undefined,
+  ofRequest: Readonly<Record<string, string>> | undefined,
+  body: Json,
+): Readonly<Record<string, string>> {
   const merged: Record<string, string> = { ...ofRequest, ...ofKey };
   const user = body['user'];
   if (typeof user === 'string' && merged[USER] === undefined) merged[USER] = user;

@@ -7,7 +7,12 @@ import { route } from '../route/route.ts';
 
 export async function routeRequest(context: RequestContext): Promise<void> {
   const { exchange } = context;
-  const facts: Facts = { metadata: exchange.metadata, params: context.body, headers: context.request.headers, pathname: exchange.pathname };
+  const facts: Facts = {
+    metadata: exchange.metadata,
+    params: context.body,
+    headers: context.request.headers,
+    pathname: exchange.pathname,
+  };
   const attempt = (target: Target, retry: number) => attemptTarget(context.gateway, context, target, retry);
   context.routed = await route(context.plan, facts, attempt, new RequestCircumstances(context));
 }

@@ -25,12 +25,27 @@ export function buildPlan(snapshot: ActiveSnapshot, config: Config, origin: Plan
   return { name: origin.name, root: buildNode(snapshot, config, origin, 'config', DEFAULT_SETTINGS) };
 }
 
-function buildNode(snapshot: ActiveSnapshot, config: Config, origin: PlanOrigin, path: string, parent: Settings): PlanNode {
+function buildNode(
+  snapshot: ActiveSnapshot,
+  config: Config,
+  origin: PlanOrigin,
+  path: string,
+  parent: Settings,
+): PlanNode {
   const settings = inheritSettings(parent, config);
   const targets = config.targets ?? [];
   if (targets.length === 0) return buildTarget(snapshot, config, origin, path, settings);
-  const children = targets.map((target, index) => buildNode(snapshot, target, origin, `${path}.targets[${index}]`, settings));
-  return { kind: 'branch', path, name: config.name, weight: config.weight ?? 1, children, ...branchRule(config, children) };
+  const children = targets.map((target, index) =>
+    buildNode(snapshot, target, origin, `${path}.targets[${index}]`, settings),
+  );
+  return {
+    kind: 'branch',
+    path,
+    name: config.name,
+    weight: config.weight ?? 1,
+    children,
+    ...branchRule(config, children),
+  };
 }
 
 type BranchRule = Pick<Branch, 'mode' | 'fallbackCodes' | 'choose' | 'stickyKey' | 'stickyTtlMs'>;
@@ -50,12 +65,21 @@ function branchRule(config: Config, children: readonly PlanNode[]): BranchRule {
 
 function chooser(strategy: NonNullable<Config['strategy']>, children: readonly PlanNode[]): (facts: Facts) => number {
   const indexOf = (name: string | undefined): number => children.findIndex((child) => child.name === name);
-  const rules = (strategy.conditions ?? []).map((condition) => ({ holds: compileQuery(parseQuery(condition.query)), index: indexOf(condition.then) }));
+  const rules = (strategy.conditions ?? []).map((condition) => ({
+    holds: compileQuery(parseQuery(condition.query)),
+    index: indexOf(condition.then),
+  }));
   const fallback = indexOf(strategy.default);
   return (facts) => rules.find((rule) => rule.holds(facts))?.index ?? fallback;
 }
 
-function buildTarget(snapshot: ActiveSnapshot, config: Config, origin: PlanOrigin, path: string, settings: Settings): Target {
+function buildTarget(
+  snapshot: ActiveSnapshot,
+  config: Config,
+  origin: PlanOrigin,
+  path: string,
+  settings: Settings,
+): Target {
   return {
     kind: 'target',
     path,
@@ -68,7 +92,13 @@ function buildTarget(snapshot: ActiveSnapshot, config: Config, origin: PlanOrigi
   };
 }
 
-function chosenUpstream(snapshot: ActiveSnapshot, config: Config, origin: PlanOrigin, path: string, settings: Settings): Target['upstream'] {
+function chosenUpstream(
+  snapshot: ActiveSnapshot,
+  config: Config,
+  origin: PlanOrigin,
+  path: string,
+  settings: Settings,
+): Target['upstream'] {
   try {
     return configUpstream(snapshot, config, origin, path, settings) ?? 'request';
   } catch (error) {
@@ -78,13 +108,23 @@ function chosenUpstream(snapshot: ActiveSnapshot, config: Config, origin: PlanOr
 }
 
 /** undefined: the config leaves it to the request. */
-function configUpstream(snapshot: ActiveSnapshot, config: Config, origin: PlanOrigin, path: string, settings: Settings): Upstream | undefined {
+function configUpstream(
+  snapshot: ActiveSnapshot,
+  config: Config,
+  origin: PlanOrigin,
+  path: string,
+  settings: Settings,
+): Upstream | undefined {
   const slug = config.provider?.startsWith('@') ? config.provider.slice(1) : config.virtual_key;
   if (slug !== undefined) return integrationUpstream(snapshot, origin.namespace, slug, requestHost(origin, settings));
   if (config.provider === undefined) return undefined;
   const provider = PROVIDERS.get(config.provider);
-  if (provider === undefined) throw new GatewayError('unknown_provider', `The provider "${config.provider}" is not in the catalogue.`, { param: 'provider' });
-  const credentials = origin.credentialsAt === undefined ? ownFields(config) : { ...ownFields(config), ...origin.credentialsAt(path) };
+  if (provider === undefined)
+    throw new GatewayError('unknown_provider', `The provider "${config.provider}" is not in the catalogue.`, {
+      param: 'provider',
+    });
+  const credentials =
+    origin.credentialsAt === undefined ? ownFields(config) : { ...ownFields(config), ...origin.credentialsAt(path) };
   return makeUpstream({
     provider,
     customHost: settings.customHost,
@@ -98,10 +138,22 @@ function configUpstream(snapshot: ActiveSnapshot, config: Config, origin: PlanOr
 
 /** A host of an inline config is the request's word; one of a GatewayConfig is the administrator's. */
 function requestHost(origin: PlanOrigin, settings: Settings): { customHost: string | undefined; byRequest: boolean } {
-  return { customHost: settings.customHost, byRequest: origin.credentialsAt === undefined && settings.customHost !== undefined };
+  return {
+    customHost: settings.customHost,
+    byRequest: origin.credentialsAt === undefined && settings.customHost !== undefined,
+  };
 }
 
-const ADDRESSING = ['vendor_organization', 'vendor_project', 'api_version', 'deployment_id', 'resource_name', 'cloud1_region', 'cloud2_project_id', 'cloud2_region'] as const;
+const ADDRESSING = [
+  'vendor_organization',
+  'vendor_project',
+  'api_version',
+  'deployment_id',
+  'resource_name',
+  'cloud1_region',
+  'cloud2_project_id',
+  'cloud2_region',
+] as const;
 
 function ownFields(config: Config): Credentials {
   const fields: Record<string, unknown> = {};

@@ -13,11 +13,20 @@ export interface HostChoice {
 }
 
 /** Throws `unknown_slug`, `config_refused`, `credential_unavailable` or `unknown_provider`. */
-export function integrationUpstream(snapshot: ActiveSnapshot, namespace: string, slug: string, host: HostChoice): Upstream {
+export function integrationUpstream(
+  snapshot: ActiveSnapshot,
+  namespace: string,
+  slug: string,
+  host: HostChoice,
+): Upstream {
   const record = snapshot.integration(namespace, slug);
   if (record === undefined) throw unknownSlug(snapshot, namespace, slug);
   const provider = PROVIDERS.get(record.provider);
-  if (provider === undefined) throw new GatewayError('unknown_provider', `The Integration ${slug} names the provider "${record.provider}", which this gateway does not know.`);
+  if (provider === undefined)
+    throw new GatewayError(
+      'unknown_provider',
+      `The Integration ${slug} names the provider "${record.provider}", which this gateway does not know.`,
+    );
   const stored = snapshot.credential('Integration', record.namespace, record.name, '') ?? {};
   if (!host.byRequest) assertCredential(record, stored);
   const parts: UpstreamParts = {
@@ -40,13 +49,21 @@ function modelHosts(record: IntegrationRecord, parts: UpstreamParts): ReadonlyMa
 
 function unknownSlug(snapshot: ActiveSnapshot, namespace: string, slug: string): GatewayError {
   const refusal = snapshot.refusal('Integration', namespace, slug);
-  if (refusal !== undefined) return new GatewayError('config_refused', `The Integration "${slug}" was refused: ${refusal}`);
-  return new GatewayError('unknown_slug', `There is no Integration "${slug}" in the workspace ${namespace}, nor one that is shared with it.`);
+  if (refusal !== undefined)
+    return new GatewayError('config_refused', `The Integration "${slug}" was refused: ${refusal}`);
+  return new GatewayError(
+    'unknown_slug',
+    `There is no Integration "${slug}" in the workspace ${namespace}, nor one that is shared with it.`,
+  );
 }
 
 function assertCredential(record: IntegrationRecord, stored: Readonly<Record<string, unknown>>): void {
   const missing = record.credential_fields.filter((field) => stored[field] === undefined);
-  if (missing.length > 0) throw new GatewayError('credential_unavailable', `The Integration ${record.name} has no value for ${missing.join(', ')}: its Secret is missing.`);
+  if (missing.length > 0)
+    throw new GatewayError(
+      'credential_unavailable',
+      `The Integration ${record.name} has no value for ${missing.join(', ')}: its Secret is missing.`,
+    );
 }
 
 function modelRule(record: IntegrationRecord): ((model: string) => boolean) | undefined {

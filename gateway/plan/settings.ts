@@ -22,7 +22,10 @@ export function inheritSettings(parent: Settings, config: Config): Settings {
   const { strategy } = config;
   const breaker = config.cb_config ?? strategy?.cb_config;
   return {
-    overrideParams: config.override_params === undefined ? parent.overrideParams : { ...parent.overrideParams, ...config.override_params },
+    overrideParams:
+      config.override_params === undefined
+        ? parent.overrideParams
+        : { ...parent.overrideParams, ...config.override_params },
     retry: config.retry === undefined ? parent.retry : retryRule(config.retry),
     breaker: breaker === undefined ? parent.breaker : breakerRule(breaker),
     requestTimeoutMs: config.request_timeout ?? parent.requestTimeoutMs,

@@ -47,10 +47,15 @@ function baseUrlOf(provider: Provider): string | undefined {
 }
 
 function hostUrl(host: string | undefined, provider: Provider): URL {
-  if (host === undefined) throw new GatewayError('invalid_config', `The provider ${provider.name} has no host of its own: set custom_host.`, { param: 'custom_host' });
+  if (host === undefined)
+    throw new GatewayError('invalid_config', `The provider ${provider.name} has no host of its own: set custom_host.`, {
+      param: 'custom_host',
+    });
   const url = URL.parse(host);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    throw new GatewayError('invalid_config', `custom_host must be an http or https URL, got "${host.slice(0, 200)}".`, { param: 'custom_host' });
+    throw new GatewayError('invalid_config', `custom_host must be an http or https URL, got "${host.slice(0, 200)}".`, {
+      param: 'custom_host',
+    });
   }
   return url;
 }

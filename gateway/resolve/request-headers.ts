@@ -56,7 +56,8 @@ export function readControlHeaders(headers: IncomingHttpHeaders): RequestHeaders
 
 function positiveInteger(value: string, name: string): number {
   const number = Number(value);
-  if (!/^\d+$/.test(value) || number < 1 || number > 2 ** 31 - 1) throw wrong(name, 'must be a positive integer of milliseconds');
+  if (!/^\d+$/.test(value) || number < 1 || number > 2 ** 31 - 1)
+    throw wrong(name, 'must be a positive integer of milliseconds');
   return number;
 }
 
@@ -79,7 +80,8 @@ function metadataOf(value: string, name: string): Record<string, string> {
   } catch {
     throw wrong(name, 'must be a JSON object');
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw wrong(name, 'must be a JSON object');
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw wrong(name, 'must be a JSON object');
   const metadata: Record<string, string> = Object.create(null);
   for (const [key, entry] of Object.entries(parsed)) metadata[key] = metadataValue(entry, key, name);
   return metadata;
@@ -90,7 +92,8 @@ function metadataValue(entry: unknown, key: string, name: string): string {
     throw wrong(name, `must hold strings only: the value of "${key.slice(0, 64)}" is none`);
   }
   const text = String(entry);
-  if (text.length > MAX_METADATA_VALUE) throw wrong(name, `may hold values of at most ${MAX_METADATA_VALUE} characters: "${key.slice(0, 64)}" is longer`);
+  if (text.length > MAX_METADATA_VALUE)
+    throw wrong(name, `may hold values of at most ${MAX_METADATA_VALUE} characters: "${key.slice(0, 64)}" is longer`);
   if (/[\r\n\0]/.test(text)) throw wrong(name, `may hold no line ends: "${key.slice(0, 64)}" has one`);
   return text;
 }

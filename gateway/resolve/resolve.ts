@@ -1,4 +1,5 @@
 /** What applies: caller + headers + key -> plan (`semantics.md` 2). */
+import { hash } from 'node:crypto';
 import { type Config, configSchema } from '#crds/config/schema.ts';
 import { problemsOf } from '#crds/problems.ts';
 import type { ConfigRecord } from '#crds/snapshot/contract.ts';
@@ -29,7 +30,11 @@ export function resolvePlan(snapshot: ActiveSnapshot, caller: Caller, control: R
 
 function chosenByRequest(snapshot: ActiveSnapshot, caller: Caller, header: string): Resolved {
   if (caller.key?.allow_config_override === false) {
-    throw new GatewayError('config_override_denied', `The key ${caller.name} is bound to its default config: leave x-gateway-config out.`, { param: 'x-gateway-config' });
+    throw new GatewayError(
+      'config_override_denied',
+      `The key ${caller.name} is bound to its default config: leave x-gateway-config out.`,
+      { param: 'x-gateway-config' },
+    );
   }
   return header.trimStart().startsWith('{') ? inline(snapshot, caller, header) : named(snapshot, caller, header);
 }
@@ -38,8 +43,15 @@ function named(snapshot: ActiveSnapshot, caller: Caller, name: string): Resolved
   const record = snapshot.config(caller.namespace, name);
   if (record !== undefined) return planOf(snapshot, record);
   const refusal = snapshot.refusal('GatewayConfig', caller.namespace, name);
-  if (refusal !== undefined) throw new GatewayError('config_refused', `The GatewayConfig "${name}" was refused: ${refusal}`, { param: 'x-gateway-config' });
-  throw new GatewayError('unknown_config', `There is no GatewayConfig "${name.slice(0, 253)}" in the workspace ${caller.namespace}, nor one that is shared with it.`, { param: 'x-gateway-config' });
+  if (refusal !== undefined)
+    throw new GatewayError('config_refused', `The GatewayConfig "${name}" was refused: ${refusal}`, {
+      param: 'x-gateway-config',
+    });
+  throw new GatewayError(
+    'unknown_config',
+    `There is no GatewayConfig "${name.slice(0, 253)}" in the workspace ${caller.namespace}, nor one that is shared with it.`,
+    { param: 'x-gateway-config' },
+  );
 }
 
 function planOf(snapshot: ActiveSnapshot, record: ConfigRecord): Resolved {
@@ -48,7 +60,19 @@ function planOf(snapshot: ActiveSnapshot, record: ConfigRecord): Resolved {
 
 function inline(snapshot: ActiveSnapshot, caller: Caller, header: string): Resolved {
   const config = parseInline(header);
-  return { plan: buildPlan(snapshot, config, { name: INLINE, namespace: caller.namespace, credentialsAt: undefined }), config: INLINE };
+  return {
+    plan: buildPlan(snapshot, config, {
+      name: inlineName(caller, header),
+      namespace: caller.namespace,
+      credentialsAt: undefined,
+    }),
+    config: INLINE,
+  };
+}
+
+/** Breakers of inline configs are shared by equal configs of one workspace, never beyond it. */
+function inlineName(caller: Caller, header: string): string {
+  return `${INLINE} ${caller.namespace} ${hash('sha256', header)}`;
 }
 
 function parseInline(header: string): Config {
@@ -56,12 +80,18 @@ function parseInline(header: string): Config {
   try {
     value = JSON.parse(header);
   } catch {
-    throw new GatewayError('invalid_config', 'x-gateway-config is neither the name of a GatewayConfig nor a JSON object.', { param: 'x-gateway-config' });
+    throw new GatewayError(
+      'invalid_config',
+      'x-gateway-config is neither the name of a GatewayConfig nor a JSON object.',
+      { param: 'x-gateway-config' },
+    );
   }
   const parsed = configSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   const problems = problemsOf(parsed.error, 'config').map((problem) => `${problem.path} ${problem.message}`);
-  throw new GatewayError('invalid_config', `x-gateway-config is not valid: ${problems.slice(0, 5).join('; ')}.`, { param: 'x-gateway-config' });
+  throw new GatewayError('invalid_config', `x-gateway-config is not valid: ${problems.slice(0, 5).join('; ')}.`, {
+    param: 'x-gateway-config',
+  });
 }
 
 function directPlan(snapshot: ActiveSnapshot, caller: Caller): Plan {

@@ -19,7 +19,8 @@ export function targetUpstream(context: RequestContext, target: Target): Address
   if (target.upstream instanceof GatewayError) throw target.upstream;
   if (host !== undefined) return hostedByRequest(context, target, host, model);
   const upstream = target.upstream === 'request' ? requestUpstream(context, model, undefined) : target.upstream;
-  if (target.upstream !== 'request' && upstream.listed !== undefined) assertHost(context, upstream.origin, target.settings.customHost ?? '');
+  if (target.upstream !== 'request' && upstream.listed !== undefined)
+    assertHost(context, upstream.origin, target.settings.customHost ?? '');
   const sent = stripSlug(model, target.upstream === 'request' || namesSlug(upstream, model));
   return { upstream: ownHost(upstream, sent ?? model), model: sent };
 }
@@ -52,12 +53,16 @@ function requestUpstream(context: RequestContext, model: string | undefined, cus
   const { control, snapshot } = context;
   const host = { customHost, byRequest: customHost !== undefined };
   const namespace = context.caller.namespace;
-  if (control.provider?.startsWith('@')) return integrationUpstream(snapshot, namespace, control.provider.slice(1), host);
+  if (control.provider?.startsWith('@'))
+    return integrationUpstream(snapshot, namespace, control.provider.slice(1), host);
   if (control.provider !== undefined) return directUpstream(context, control.provider, customHost);
   if (control.virtualKey !== undefined) return integrationUpstream(snapshot, namespace, control.virtualKey, host);
   const slug = model?.startsWith('@') ? model.slice(1, slugEnd(model)) : undefined;
   if (slug !== undefined) return integrationUpstream(snapshot, namespace, slug, host);
-  throw new GatewayError('no_provider', 'No provider is named: send x-gateway-config, x-gateway-provider, x-gateway-virtual-key or a model "@slug/model".');
+  throw new GatewayError(
+    'no_provider',
+    'No provider is named: send x-gateway-config, x-gateway-provider, x-gateway-virtual-key or a model "@slug/model".',
+  );
 }
 
 function slugEnd(model: string): number {
@@ -68,11 +73,23 @@ function slugEnd(model: string): number {
 function directUpstream(context: RequestContext, name: string, customHost: string | undefined): Upstream {
   const provider = PROVIDERS.get(name.toLowerCase());
   if (provider === undefined) {
-    throw new GatewayError('unknown_provider', `x-gateway-provider names "${name.slice(0, 64)}", which is not in the catalogue.`, { param: 'x-gateway-provider' });
+    throw new GatewayError(
+      'unknown_provider',
+      `x-gateway-provider names "${name.slice(0, 64)}", which is not in the catalogue.`,
+      { param: 'x-gateway-provider' },
+    );
   }
   const credentials = context.bearer === undefined ? {} : { api_key: context.bearer };
   const listed = customHost === undefined ? undefined : context.snapshot.requestHosts;
-  return makeUpstream({ provider, customHost, credentials, integration: undefined, allowsModel: undefined, listed, ownsCredential: false });
+  return makeUpstream({
+    provider,
+    customHost,
+    credentials,
+    integration: undefined,
+    allowsModel: undefined,
+    listed,
+    ownsCredential: false,
+  });
 }
 
 /** A host in the header is an outsider's word, and no stored credential goes there. */
@@ -84,13 +101,27 @@ function hostedByRequest(context: RequestContext, target: Target, host: string, 
   const fixed = target.upstream as Upstream;
   const credentials = context.bearer === undefined ? {} : { api_key: context.bearer };
   const listed = context.snapshot.requestHosts;
-  const parts = { provider: fixed.provider, customHost: host, credentials, integration: fixed.integration, allowsModel: fixed.allowsModel, listed, ownsCredential: false };
+  const parts = {
+    provider: fixed.provider,
+    customHost: host,
+    credentials,
+    integration: fixed.integration,
+    allowsModel: fixed.allowsModel,
+    listed,
+    ownsCredential: false,
+  };
   return { upstream: { ...makeUpstream(parts), origin }, model: stripSlug(model, namesSlug(fixed, model)) };
 }
 
 function originOf(host: string): string {
   const url = URL.parse(host);
-  const plain = url !== null && url.username === '' && url.password === '' && !url.hostname.endsWith('.') && url.hash === '' && url.search === '';
+  const plain =
+    url !== null &&
+    url.username === '' &&
+    url.password === '' &&
+    !url.hostname.endsWith('.') &&
+    url.hash === '' &&
+    url.search === '';
   if (!plain || (url.protocol !== 'http:' && url.protocol !== 'https:')) return '';
   return url.origin;
 }
@@ -98,9 +129,14 @@ function originOf(host: string): string {
 /** Throws `override_not_allowed` or `host_not_allowed`; returns the origin. */
 function assertHost(context: RequestContext, origin: string, host: string): string {
   const listed = context.snapshot.requestHosts;
-  if (listed.size === 0) throw new GatewayError('override_not_allowed', 'This installation lets no request choose its host.', { param: 'x-gateway-custom-host' });
+  if (listed.size === 0)
+    throw new GatewayError('override_not_allowed', 'This installation lets no request choose its host.', {
+      param: 'x-gateway-custom-host',
+    });
   if (origin === '' || !listed.has(origin) || originOf(host) !== origin) {
-    throw new GatewayError('host_not_allowed', 'This installation does not list the origin of the custom host.', { param: 'x-gateway-custom-host' });
+    throw new GatewayError('host_not_allowed', 'This installation does not list the origin of the custom host.', {
+      param: 'x-gateway-custom-host',
+    });
   }
   return origin;
 }

@@ -1,5 +1,11 @@
 /** A snapshot made ready for requests. Immutable to its readers; plans are built when first asked for. */
-import type { ConfigRecord, CredentialRecord, IntegrationRecord, KeyRecord, Snapshot } from '#crds/snapshot/contract.ts';
+import type {
+  ConfigRecord,
+  CredentialRecord,
+  IntegrationRecord,
+  KeyRecord,
+  Snapshot,
+} from '#crds/snapshot/contract.ts';
 import type { Caller } from '../exchange.ts';
 import { buildPlan } from '../plan/build.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -43,9 +49,18 @@ export class ActiveSnapshot {
     for (const record of source.keys) this.keys.set(record.digest, knownKey(record));
     this.configs = byOwner(source.configs);
     this.integrations = byOwner(source.integrations);
-    this.credentials = new Map(source.credentials.map((record) => [credentialKey(record.kind, record.namespace, record.name, record.path), record]));
-    this.refused = new Map(source.refused.map((record) => [`${record.kind} ${record.namespace}/${record.name}`, record.message]));
-    this.defaults = new Map(source.configs.filter((record) => record.is_default).map((record) => [record.namespace, record]));
+    this.credentials = new Map(
+      source.credentials.map((record) => [
+        credentialKey(record.kind, record.namespace, record.name, record.path),
+        record,
+      ]),
+    );
+    this.refused = new Map(
+      source.refused.map((record) => [`${record.kind} ${record.namespace}/${record.name}`, record.message]),
+    );
+    this.defaults = new Map(
+      source.configs.filter((record) => record.is_default).map((record) => [record.namespace, record]),
+    );
     assertProvidersKnown(source);
   }
 
@@ -70,11 +85,21 @@ export class ActiveSnapshot {
   integrationsOf(namespace: string): IntegrationRecord[] {
     const own = this.source.integrations.filter((record) => record.namespace === namespace);
     const names = new Set(own.map((record) => record.name));
-    const shared = this.source.integrations.filter((record) => !names.has(record.name) && record.namespace === this.source.settings.organisation_namespace && isShared(record, namespace));
+    const shared = this.source.integrations.filter(
+      (record) =>
+        !names.has(record.name) &&
+        record.namespace === this.source.settings.organisation_namespace &&
+        isShared(record, namespace),
+    );
     return [...own, ...shared];
   }
 
-  credential(kind: CredentialRecord['kind'], namespace: string, name: string, path: string): Readonly<Record<string, unknown>> | undefined {
+  credential(
+    kind: CredentialRecord['kind'],
+    namespace: string,
+    name: string,
+    path: string,
+  ): Readonly<Record<string, unknown>> | undefined {
     return this.credentials.get(credentialKey(kind, namespace, name, path))?.fields;
   }
 
@@ -87,10 +112,20 @@ export class ActiveSnapshot {
     let plan = this.plans.get(record);
     if (plan === undefined) {
       const credentialsAt = (path: string) => this.credential('GatewayConfig', record.namespace, record.name, path);
-      plan = buildPlan(this, record.config, { name: `${record.namespace}/${record.name}`, namespace: record.namespace, credentialsAt });
+      plan = buildPlan(this, record.config, {
+        name: `${record.namespace}/${record.name}`,
+        namespace: record.namespace,
+        credentialsAt,
+      });
       this.plans.set(record, plan);
     }
     return plan;
+  }
+
+  /** Whether a breaker of the former snapshot still guards something: `namespace/name path`, or of an inline config. */
+  knowsBreaker(key: string): boolean {
+    const owner = key.slice(0, key.indexOf(' '));
+    return owner === 'inline' || this.configs.has(owner);
   }
 
   /** A line per object in use, for the admin port. */
@@ -100,7 +135,11 @@ export class ActiveSnapshot {
     for (const record of this.source.keys) yield `ApiKey ${record.namespace}/${record.name}`;
   }
 
-  private visible<T extends Shareable>(records: ReadonlyMap<string, T>, namespace: string, name: string): T | undefined {
+  private visible<T extends Shareable>(
+    records: ReadonlyMap<string, T>,
+    namespace: string,
+    name: string,
+  ): T | undefined {
     const own = records.get(`${namespace}/${name}`);
     if (own !== undefined) return own;
     const shared = records.get(`${this.source.settings.organisation_namespace}/${name}`);
@@ -131,5 +170,8 @@ function knownKey(record: KeyRecord): KnownKey {
 
 function assertProvidersKnown(source: Snapshot): void {
   const unknown = source.integrations.find((record) => PROVIDERS.get(record.provider) === undefined);
-  if (unknown !== undefined) throw new Error(`Integration ${unknown.namespace}/${unknown.name} names the provider "${unknown.provider}", which this gateway does not know`);
+  if (unknown !== undefined)
+    throw new Error(
+      `Integration ${unknown.namespace}/${unknown.name} names the provider "${unknown.provider}", which this gateway does not know`,
+    );
 }

@@ -46,11 +46,14 @@ export class ChatDecoder implements StreamDecoder {
   }
 
   private problem(chunk: Json): GatewayError {
-    const message = this.provider.readProblem(chunk)?.message ?? `${this.provider.name} reported an error in its stream.`;
+    const message =
+      this.provider.readProblem(chunk)?.message ?? `${this.provider.name} reported an error in its stream.`;
     return new GatewayError('upstream_error', message, { provider: this.provider.name });
   }
 
   private invalid(what: string): GatewayError {
-    return new GatewayError('upstream_invalid', `${this.provider.name} sent a stream event ${what}.`, { provider: this.provider.name });
+    return new GatewayError('upstream_invalid', `${this.provider.name} sent a stream event ${what}.`, {
+      provider: this.provider.name,
+    });
   }
 }

@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.ts';
 const LF = 10;
 const CR = 13;
 const COLON = 58;
+const SPACE = 32;
 const DATA = Buffer.from('data:');
 const EVENT = Buffer.from('event:');
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -91,25 +92,39 @@ function quickEvent(bytes: Buffer): RawEvent | undefined {
   return { bytes, data: bytes.subarray(6, feed), event: undefined, canonical: true };
 }
 
+/** What the lines of an event say, gathered one by one. */
+interface Gathered {
+  readonly data: Buffer[];
+  event: string | undefined;
+  canonical: boolean;
+  comments: number;
+}
+
 function carefulEvent(bytes: Buffer): RawEvent | undefined {
-  const data: Buffer[] = [];
-  let event: string | undefined;
-  let canonical = true;
-  let comments = 0;
+  const said: Gathered = { data: [], event: undefined, canonical: true, comments: 0 };
   for (const line of linesOf(bytes)) {
-    if (line.cr) canonical = false;
-    if (line.text.length === 0) continue;
-    if (line.text[0] === COLON) comments += 1;
-    else if (line.text.subarray(0, DATA.length).equals(DATA)) {
-      data.push(valueOf(line.text, DATA.length));
-      if (line.text[DATA.length] !== 32) canonical = false;
-    } else if (line.text.subarray(0, EVENT.length).equals(EVENT)) {
-      if (data.length > 0 || line.text[EVENT.length] !== 32) canonical = false;
-      event = valueOf(line.text, EVENT.length).toString('utf8');
-    } else canonical = false;
+    if (line.cr) said.canonical = false;
+    if (line.text.length > 0) gather(said, line.text);
   }
-  if (data.length === 0) return comments > 0 ? { bytes, data: undefined, event: undefined, canonical: true } : undefined;
-  return { bytes, data: data.length === 1 ? data[0] : joined(data), event, canonical: canonical && data.length === 1 && comments === 0 };
+  const { data, event, comments } = said;
+  if (data.length === 0) return comments > 0 ? { bytes, data: undefined, event, canonical: true } : undefined;
+  const canonical = said.canonical && data.length === 1 && comments === 0;
+  return { bytes, data: data.length === 1 ? data[0] : joined(data), event, canonical };
+}
+
+function gather(said: Gathered, line: Buffer): void {
+  if (line[0] === COLON) said.comments += 1;
+  else if (startsWith(line, DATA)) {
+    said.data.push(fieldValue(line, DATA.length));
+    if (line[DATA.length] !== SPACE) said.canonical = false;
+  } else if (startsWith(line, EVENT)) {
+    if (said.data.length > 0 || line[EVENT.length] !== SPACE) said.canonical = false;
+    said.event = fieldValue(line, EVENT.length).toString('utf8');
+  } else said.canonical = false;
+}
+
+function startsWith(line: Buffer, name: Buffer): boolean {
+  return line.length >= name.length && line.compare(name, 0, name.length, 0, name.length) === 0;
 }
 
 function* linesOf(bytes: Buffer): Generator<{ text: Buffer; cr: boolean }> {
@@ -123,8 +138,8 @@ function* linesOf(bytes: Buffer): Generator<{ text: Buffer; cr: boolean }> {
   }
 }
 
-function valueOf(line: Buffer, from: number): Buffer {
-  return line.subarray(line[from] === 32 ? from + 1 : from);
+function fieldValue(line: Buffer, from: number): Buffer {
+  return line.subarray(line[from] === SPACE ? from + 1 : from);
 }
 
 function joined(lines: readonly Buffer[]): Buffer {

@@ -51,7 +51,8 @@ export class MessageEvents implements EventReader {
 
   /** @internal */
   onError(body: Json): void {
-    const message = this.provider.readProblem(body)?.message ?? `${this.provider.name} reported an error in its stream.`;
+    const message =
+      this.provider.readProblem(body)?.message ?? `${this.provider.name} reported an error in its stream.`;
     throw new GatewayError('upstream_error', message, { provider: this.provider.name });
   }
 
@@ -59,7 +60,9 @@ export class MessageEvents implements EventReader {
     try {
       return JSON.parse(data.toString('utf8')) as Json;
     } catch {
-      throw new GatewayError('upstream_invalid', `${this.provider.name} sent a stream event that is not JSON.`, { provider: this.provider.name });
+      throw new GatewayError('upstream_invalid', `${this.provider.name} sent a stream event that is not JSON.`, {
+        provider: this.provider.name,
+      });
     }
   }
 }

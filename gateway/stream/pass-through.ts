@@ -54,7 +54,10 @@ export class PassThrough implements StreamTransform {
   end(): Buffer | undefined {
     this.lines.end(this.onEvent);
     if (!this.reader.finished) {
-      if (!this.reader.mayEnd()) throw new GatewayError('upstream_cut', `${this.provider.name} ended its stream before it had finished.`, { provider: this.provider.name });
+      if (!this.reader.mayEnd())
+        throw new GatewayError('upstream_cut', `${this.provider.name} ended its stream before it had finished.`, {
+          provider: this.provider.name,
+        });
       this.out.push(Buffer.from(this.reader.endMarker));
     }
     return this.taken();
@@ -90,5 +93,9 @@ function isDataAllowed(data: Buffer): boolean {
 }
 
 function garbage(provider: Provider): GatewayError {
-  return new GatewayError('upstream_invalid', `${provider.name} sent a stream event that is neither a JSON object nor the end marker.`, { provider: provider.name });
+  return new GatewayError(
+    'upstream_invalid',
+    `${provider.name} sent a stream event that is neither a JSON object nor the end marker.`,
+    { provider: provider.name },
+  );
 }

@@ -116,13 +116,13 @@ function parseEvent(text: string): ServerSentEvent | undefined {
   for (const line of text.split('\n')) {
     const colon = line.indexOf(':');
     const name = colon < 0 ? line : line.slice(0, colon);
-    if (name === 'data') data = data === undefined ? valueOf(line, colon) : `${data}\n${valueOf(line, colon)}`;
-    else if (name === 'event') event = valueOf(line, colon);
+    if (name === 'data') data = data === undefined ? fieldValue(line, colon) : `${data}\n${fieldValue(line, colon)}`;
+    else if (name === 'event') event = fieldValue(line, colon);
   }
   return data === undefined ? undefined : { event, data };
 }
 
-function valueOf(line: string, colon: number): string {
+function fieldValue(line: string, colon: number): string {
   if (colon < 0) return '';
   return line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1);
 }

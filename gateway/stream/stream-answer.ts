@@ -2,8 +2,7 @@
  * A stream on its way to the caller. It is committed, that is offered as the answer of its attempt, once the first whole
  * event is there (live) or once all of it is there (whole); until then any fault is an ordinary failure of the attempt.
  */
-import type { ServerResponse } from 'node:http';
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { GatewayError } from '../errors.ts';
 import type { Attempt } from '../exchange.ts';
 import type { Usage } from '../providers/provider.ts';
@@ -105,7 +104,11 @@ export class StreamAnswer implements CallEvents {
   }
 
   /** Hands the stream to the caller. `onSettled` is called once, when the last byte was handed over or the caller left. */
-  pipe(response: ServerResponse, errorEvent: (error: GatewayError) => string, onSettled: (outcome: StreamOutcome) => void): void {
+  pipe(
+    response: ServerResponse,
+    errorEvent: (error: GatewayError) => string,
+    onSettled: (outcome: StreamOutcome) => void,
+  ): void {
     this.response = response;
     this.errorEvent = errorEvent;
     this.onSettled = onSettled;
@@ -145,7 +148,11 @@ export class StreamAnswer implements CallEvents {
 
   private overflow(): void {
     this.call.abort();
-    this.fail(new GatewayError('upstream_invalid', `The stream is longer than the ${MAX_WHOLE_BYTES} bytes that can be held.`, { provider: this.terms.provider }));
+    this.fail(
+      new GatewayError('upstream_invalid', `The stream is longer than the ${MAX_WHOLE_BYTES} bytes that can be held.`, {
+        provider: this.terms.provider,
+      }),
+    );
   }
 
   private commit(): void {
@@ -236,5 +243,7 @@ export class StreamAnswer implements CallEvents {
 }
 
 function asGatewayError(error: unknown): GatewayError {
-  return error instanceof GatewayError ? error : new GatewayError('internal', 'The stream could not be read.', { cause: error });
+  return error instanceof GatewayError
+    ? error
+    : new GatewayError('internal', 'The stream could not be read.', { cause: error });
 }

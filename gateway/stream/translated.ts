@@ -34,7 +34,9 @@ export class Translated implements StreamTransform {
   end(): string | undefined {
     this.lines.end(this.onEvent);
     if (!this.decoder.finished) {
-      throw new GatewayError('upstream_cut', `${this.provider} ended its stream before it had finished.`, { provider: this.provider });
+      throw new GatewayError('upstream_cut', `${this.provider} ended its stream before it had finished.`, {
+        provider: this.provider,
+      });
     }
     this.out += this.encoder.end();
     return this.taken();

@@ -128,7 +128,10 @@ function isReachable(url: URL, address: string, listed: ReadonlySet<string>): bo
 }
 
 function hostRefusal(): GatewayError {
-  return new GatewayError('host_not_allowed', 'The custom host leads to a private address that this installation does not list.');
+  return new GatewayError(
+    'host_not_allowed',
+    'The custom host leads to a private address that this installation does not list.',
+  );
 }
 
 export type UpstreamHandler = Dispatcher.DispatchHandler;

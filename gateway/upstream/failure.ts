@@ -10,12 +10,18 @@ const CODES: Readonly<Record<string, 'upstream_invalid' | 'upstream_timeout'>> =
 export function networkFailure(error: unknown, provider: string, headersSeen: boolean): GatewayError {
   if (error instanceof GatewayError) return error;
   const code = codeOf(error);
-  if (TLS_CODE.test(code)) return failed('upstream_tls', `${provider} has no certificate that this gateway trusts.`, provider, error);
+  if (TLS_CODE.test(code))
+    return failed('upstream_tls', `${provider} has no certificate that this gateway trusts.`, provider, error);
   if (CODES[code] === 'upstream_invalid' || code.startsWith('HPE_') || isParserError(error)) {
     return failed('upstream_invalid', `${provider} answered with something that is not HTTP/1.1.`, provider, error);
   }
   if (headersSeen) return failed('upstream_cut', `${provider} broke off in the middle of its answer.`, provider, error);
-  return failed('upstream_unreachable', `${provider} could not be reached or hung up without an answer.`, provider, error);
+  return failed(
+    'upstream_unreachable',
+    `${provider} could not be reached or hung up without an answer.`,
+    provider,
+    error,
+  );
 }
 
 function failed(

@@ -8,22 +8,76 @@ import { hopHeader } from './loop.ts';
 
 /** Never forwarded, whatever `forward_headers` says: hop-by-hop, addressing, and our own. */
 const NEVER_UP: ReadonlySet<string> = new Set([
-  'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'host', 'content-length', 'content-type', 'content-encoding', 'accept-encoding', 'expect',
-  'forwarded', 'x-real-ip', 'via', 'cdn-loop', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'http2-settings',
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'host',
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'accept-encoding',
+  'expect',
+  'forwarded',
+  'x-real-ip',
+  'via',
+  'cdn-loop',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'http2-settings',
 ]);
 
 const NEVER_DOWN: ReadonlySet<string> = new Set([
-  'set-cookie', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-encoding', 'alt-svc', 'server', 'trailer', 'upgrade', 'te', 'date', 'via',
-  'proxy-authenticate', 'proxy-connection', 'strict-transport-security', 'x-powered-by', 'x-request-id',
+  'set-cookie',
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'content-length',
+  'content-encoding',
+  'alt-svc',
+  'server',
+  'trailer',
+  'upgrade',
+  'te',
+  'date',
+  'via',
+  'proxy-authenticate',
+  'proxy-connection',
+  'strict-transport-security',
+  'x-powered-by',
+  'x-request-id',
 ]);
 
-const SUFFIX_JSON = ['content-type', 'application/json', 'accept-encoding', 'identity', 'user-agent', 'model-gateway'] as const;
+const SUFFIX_JSON = [
+  'content-type',
+  'application/json',
+  'accept-encoding',
+  'identity',
+  'user-agent',
+  'model-gateway',
+] as const;
 
 /** Flat list of names and values for one attempt. */
-export function upstreamHeaders(context: RequestContext, settings: Settings, upstream: Upstream, attempt: Attempt): string[] {
+export function upstreamHeaders(
+  context: RequestContext,
+  settings: Settings,
+  upstream: Upstream,
+  attempt: Attempt,
+): string[] {
   const { exchange, request } = context;
-  const headers: string[] = [...SUFFIX_JSON, 'accept', exchange.stream ? 'text/event-stream' : 'application/json', 'cdn-loop', hopHeader(request.headers), ...upstream.headers];
-  const traceparent = attempt.spanId === undefined ? request.headers['traceparent'] : traceparentOf(exchange.trace, attempt.spanId);
+  const headers: string[] = [
+    ...SUFFIX_JSON,
+    'accept',
+    exchange.stream ? 'text/event-stream' : 'application/json',
+    'cdn-loop',
+    hopHeader(request.headers),
+    ...upstream.headers,
+  ];
+  const traceparent =
+    attempt.spanId === undefined ? request.headers['traceparent'] : traceparentOf(exchange.trace, attempt.spanId);
   if (typeof traceparent === 'string') headers.push('traceparent', traceparent);
   const beta = request.headers['anthropic-beta'];
   if (upstream.provider.dialect === 'anthropic' && typeof beta === 'string') headers.push('anthropic-beta', beta);
@@ -34,7 +88,10 @@ export function upstreamHeaders(context: RequestContext, settings: Settings, ups
 
 function forward(headers: string[], context: RequestContext, names: readonly string[]): void {
   const incoming = context.request.headers;
-  const hopByHop = (incoming.connection ?? '').toLowerCase().split(',').map((name) => name.trim());
+  const hopByHop = (incoming.connection ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((name) => name.trim());
   for (const name of names) {
     const value = incoming[name];
     if (value === undefined || isForbidden(name) || hopByHop.includes(name) || carriesKey(context, name)) continue;
@@ -62,7 +119,8 @@ export function copyDown(headers: IncomingHttpHeaders, into: string[]): void {
   for (const name in headers) {
     if (NEVER_DOWN.has(name) || name.startsWith('x-gateway-') || name.startsWith('access-control-')) continue;
     const value = headers[name];
-    if (value === undefined || (named !== undefined && named !== 'keep-alive' && named.toLowerCase().includes(name))) continue;
+    if (value === undefined || (named !== undefined && named !== 'keep-alive' && named.toLowerCase().includes(name)))
+      continue;
     if (typeof value === 'string') into.push(name, value);
     else for (const one of value) into.push(name, one);
   }

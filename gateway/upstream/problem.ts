@@ -16,20 +16,34 @@ const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
 };
 
 /** What the caller is told of a non-2xx answer. `owned`: the credential was ours, so its refusal is no concern of the caller. */
-export function upstreamProblem(status: number, body: Buffer, headers: IncomingHttpHeaders, upstream: Upstream, owned: boolean): GatewayError {
+export function upstreamProblem(
+  status: number,
+  body: Buffer,
+  headers: IncomingHttpHeaders,
+  upstream: Upstream,
+  owned: boolean,
+): GatewayError {
   const provider = upstream.provider.name;
   if (status >= 300 && status < 400) {
-    return new GatewayError('upstream_redirect', `${provider} answered with a redirect (${status}); redirects are not followed.`, { provider });
+    return new GatewayError(
+      'upstream_redirect',
+      `${provider} answered with a redirect (${status}); redirects are not followed.`,
+      { provider },
+    );
   }
   if (owned && (status === 401 || status === 403)) {
     return new GatewayError('upstream_auth', `${provider} refused the stored credential (${status}).`, { provider });
   }
   const problem = readProblem(body, headers, upstream);
-  return new GatewayError(status === 429 ? 'upstream_rate_limited' : 'upstream_error', problem?.message ?? `${provider} answered with status ${status}.`, {
-    provider,
-    ...(problem?.param === undefined ? {} : { param: problem.param }),
-    upstream: { status, type: problem?.type ?? TYPE_BY_STATUS[status], code: problem?.code },
-  });
+  return new GatewayError(
+    status === 429 ? 'upstream_rate_limited' : 'upstream_error',
+    problem?.message ?? `${provider} answered with status ${status}.`,
+    {
+      provider,
+      ...(problem?.param === undefined ? {} : { param: problem.param }),
+      upstream: { status, type: problem?.type ?? TYPE_BY_STATUS[status], code: problem?.code },
+    },
+  );
 }
 
 function readProblem(body: Buffer, headers: IncomingHttpHeaders, upstream: Upstream): UpstreamProblem | undefined {

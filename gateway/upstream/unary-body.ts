@@ -12,7 +12,9 @@ export class UnaryBody {
   add(chunk: Buffer, provider: string): void {
     this.bytes += chunk.length;
     if (this.bytes > MAX_ANSWER_BYTES) {
-      throw new GatewayError('upstream_invalid', `${provider} sent an answer of more than ${MAX_ANSWER_BYTES} bytes.`, { provider });
+      throw new GatewayError('upstream_invalid', `${provider} sent an answer of more than ${MAX_ANSWER_BYTES} bytes.`, {
+        provider,
+      });
     }
     this.chunks.push(chunk);
   }

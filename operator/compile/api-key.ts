@@ -23,7 +23,7 @@ export interface CompiledKey {
 export function compileKey(object: ApiKeyObject, lookup: Lookup): CompiledKey {
   const { namespace, name } = object.manifest;
   const secretName = secretNameOf(object);
-  const path = object.spec.secret_name === undefined ? 'metadata.name' : 'spec.secret_name';
+  const path = 'spec.secret_name';
   const unresolved = missingConfig(object, lookup);
   const nothing: CompiledKey = { record: undefined, refused: undefined, unresolved, generate: undefined };
   const found = secretValue(lookup, namespace, secretName, KEY_FIELD, path);

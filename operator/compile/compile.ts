@@ -85,12 +85,17 @@ function contribute(candidate: Candidate, draft: Draft, lookup: Lookup, catalog:
   const nothing: Contribution = { candidate, refused, unresolved: [], warnings: [] };
   if (object === undefined) return nothing;
   const added = ADD[object.kind](object as never, draft, lookup, catalog);
-  const warnings = [...object.warnings, ...(added.warnings ?? [])];
-  if (added.refused === undefined) return { candidate, refused, unresolved: added.unresolved, warnings };
-  return { ...nothing, candidate: { ...candidate, served: 'none' }, refused: refused ?? added.refused };
+  return {
+    candidate: added.isServed === false ? { ...candidate, served: 'none' } : candidate,
+    refused: refused ?? added.refused,
+    unresolved: added.unresolved,
+    warnings: [...object.warnings, ...(added.warnings ?? [])],
+  };
 }
 
 interface Added {
+  /** false: it added no record. */
+  readonly isServed?: boolean;
   readonly unresolved: readonly Verdict[];
   readonly warnings?: readonly Verdict[];
   readonly refused?: Verdict | undefined;
@@ -120,9 +125,9 @@ const ADD: { readonly [K in AcceptedObject['kind']]: Add<K> } = {
   ApiKey: (object, draft, lookup) => {
     const { record, refused, unresolved, generate } = compileKey(object, lookup);
     if (generate !== undefined) draft.generate.set(`${generate.namespace}/${generate.name}`, generate);
-    if (record === undefined) return { unresolved, refused };
+    if (record === undefined) return { unresolved, refused, isServed: false };
     const owner = draft.keyOwners.get(record.digest);
-    if (owner !== undefined) return { unresolved, refused: sameKey(object.manifest, owner) };
+    if (owner !== undefined) return { unresolved, refused: sameKey(object.manifest, owner), isServed: false };
     draft.keyOwners.set(record.digest, record);
     draft.keys.push(record);
     return { unresolved };
@@ -165,7 +170,8 @@ function snapshotOf(world: World, draft: Draft, contributions: readonly Contribu
 }
 
 function refusedRecord({ candidate, refused }: Contribution): RefusedRecord[] {
-  if (refused === undefined || candidate.served !== 'none') return [];
+  const wasAccepted = candidate.refused !== undefined && candidate.object !== undefined;
+  if (refused === undefined || candidate.served !== 'none' || wasAccepted) return [];
   const { kind, namespace, name } = candidate.manifest;
   return [{ kind, namespace, name, reason: refused.reason, message: refused.message }];
 }

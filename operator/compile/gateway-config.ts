@@ -33,7 +33,7 @@ export function compileConfig(object: GatewayConfigObject, lookup: Lookup): Comp
       fields: Object.fromEntries(plainFields(config).map((field) => [field, config[field]])),
     })),
     unresolved: nodes.flatMap((node) => missingIntegrations(node, namespace, lookup)),
-    warnings: withCredentials.flatMap((node) => plainFields(node.config).map((field) => plainWarning(node, field))),
+    warnings: plainWarnings(withCredentials),
   };
 }
 
@@ -60,7 +60,8 @@ function missingIntegrations(node: ConfigNode, namespace: string, lookup: Lookup
   });
 }
 
-function plainWarning(node: ConfigNode, field: string): Verdict {
-  const message = `${specPath(node, field)}: is plain text that every reader of the object sees; an Integration takes it from a Secret`;
-  return { reason: 'PlainCredential', message };
+function plainWarnings(nodes: readonly ConfigNode[]): readonly Verdict[] {
+  const paths = nodes.flatMap((node) => plainFields(node.config).map((field) => specPath(node, field)));
+  const message = `${paths.join(', ')}: plain text that every reader of the object sees; an Integration takes it from a Secret`;
+  return paths.length === 0 ? [] : [{ reason: 'PlainCredential', message }];
 }

@@ -24,6 +24,7 @@ export const REASONS = {
   Programmed: 'The gateway serves this generation of the object.',
   Pending: 'The gateway has not answered yet.',
   NotAccepted: 'The object is not accepted and was never before: nothing of it is served.',
+  Incomplete: 'Nothing of the object can be served before what it names exists.',
   LastGoodServed: 'The object is not accepted; its last accepted version is served.',
   RefusedByGateway: 'The gateway refused what was published, and serves what it had before.',
   Ready: 'The object is accepted, complete and served.',

@@ -76,7 +76,7 @@ function union(a: Shared, b: Shared): Shared {
 function shareVerdict(manifest: Manifest, organisationNamespace: string, byAnnotation: boolean): Verdict | undefined {
   const path = byAnnotation ? `metadata.annotations["${ANNOTATIONS.allowedWorkspaces}"]` : 'spec.allowed_workspaces';
   if (!SHAREABLE.has(manifest.kind)) {
-    return { reason: 'NotShareable', message: `${path}: a ${manifest.kind} cannot be shared` };
+    return { reason: 'NotShareable', message: `${path}: objects of kind ${manifest.kind} cannot be shared` };
   }
   if (manifest.namespace === organisationNamespace) return undefined;
   const message = `${path}: only objects of the organisation namespace ${organisationNamespace} can be shared`;

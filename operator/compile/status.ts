@@ -79,7 +79,10 @@ export function withProgrammed(statuses: readonly ObjectStatus[], ack: Ack | und
 }
 
 function programmedOf(status: ObjectStatus, ack: Ack | undefined): Condition {
-  if (status.served === 'none') return condition('Programmed', false, { reason: 'NotAccepted', message: '' });
+  if (status.served === 'none') {
+    const isAccepted = conditionOf(status, 'Accepted')?.status === 'True';
+    return condition('Programmed', false, { reason: isAccepted ? 'Incomplete' : 'NotAccepted', message: '' });
+  }
   if (status.served === 'last-good') return condition('Programmed', false, { reason: 'LastGoodServed', message: '' });
   if (ack === undefined) return { type: 'Programmed', status: 'Unknown', reason: 'Pending', message: '' };
   if (ack.refused !== undefined)

@@ -63,7 +63,7 @@ export async function startGatewayContestant(
   mkdirSync(directory, { recursive: true });
   const file = join(directory, `${name}.json`);
   writeFileSync(file, JSON.stringify(benchSnapshot(upstream, size)));
-  const { pid, firstLine, stop } = startPinned(core, process.execPath, [PROGRAM, file, join(directory, `${name}.log`)]);
+  const { pid, firstLine, stop } = startPinned(core, process.execPath, [PROGRAM, file], 'stderr');
   const { origin } = JSON.parse(await firstLine);
   return {
     name,

@@ -1,7 +1,6 @@
 /**
  * A process: a load generator of raw sockets. Reads its task as JSON from the first argument, prints the result as JSON.
- * `closed`: every connection asks again as soon as it is answered. `rate`: requests at fixed times, latency from the moment
- * when they were due. `streams`: all at once, each read to its end. `hold`: all at once, kept open until the process is ended.
+ * `closed`: every connection asks again as soon as it is answered. `rate`: requests at fixed times. `streams`: all at once, each read to its end. `hold`: all at once, kept open until the process is ended.
  */
 import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
@@ -48,10 +47,10 @@ class Line {
     this.#text = '';
     this.#length = undefined;
     this.#begun = begun;
-    this.socket.write(request);
     return new Promise((resolve) => {
       this.#done = resolve;
-      if (this.socket.destroyed) resolve(false);
+      if (this.socket.destroyed) this.#finish(false);
+      else this.socket.write(request);
     });
   }
 
@@ -113,15 +112,15 @@ async function runRate(task: LoadTask, tally: Tally): Promise<void> {
     const due = Math.min(total, Math.floor(((performance.now() - startedAt) / 1000) * task.rate));
     for (; sent < due; sent++) {
       const line = idle.pop() ?? new Line(task);
-      const dueAt = startedAt + (sent / task.rate) * 1000;
+      const sentAt = performance.now();
       void line.ask(task.request).then((whole) => {
-        count(tally, whole, dueAt);
+        count(tally, whole, sentAt);
         idle.push(line);
       });
     }
     await setTimeout(1);
   }
-  await setTimeout(500);
+  while (tally.answered + tally.failed < total) await setTimeout(10);
 }
 
 /** Connections open a few at a time, as a listener's backlog wants it. */

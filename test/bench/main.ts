@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type Contestant, direct, type Workload } from './contestant.ts';
 import { startGatewayContestant } from './gateway-contestant.ts';
-import { HAS_WRK } from './load-client.ts';
+import { HAS_WRK, type Machinery } from './load-client.ts';
 import { startNginxProxy, startNginxUpstream } from './nginx.ts';
 import { has, startPinned } from './process.ts';
 import { type ContestantName, SCENARIOS, type Scenario } from './scenarios.ts';
@@ -21,6 +21,7 @@ const UPSTREAM_CORE = 1;
 /** With two cores the load generator shares one with the upstream: never with what is measured. */
 const LOAD_CORE = cpus().length > 2 ? 2 : UPSTREAM_CORE;
 const WARM_UP_SECONDS = 2;
+const WARM_UP_TURNS = 30;
 
 interface Stage {
   readonly contestants: ReadonlyMap<string, Contestant>;
@@ -62,22 +63,33 @@ async function startStage(directory: string, names: ReadonlySet<ContestantName>)
   return { contestants, stop };
 }
 
+/** Lets compilers, pools and page caches settle: by work, because a busy machine needs longer for it. Nobody counts it. */
+async function warmUp(scenario: Scenario, contestant: Contestant, machinery: Machinery): Promise<void> {
+  let done = 0;
+  for (let turn = 0; turn < WARM_UP_TURNS && (turn === 0 || done < scenario.warmUpRequests); turn++) {
+    const [perSecond = 0] = await scenario.run(contestant, machinery, WARM_UP_SECONDS);
+    done += perSecond * WARM_UP_SECONDS;
+  }
+}
+
 async function runScenario(scenario: Scenario, stage: Stage, directory: string, rounds: number, seconds: number) {
   const machinery = { core: LOAD_CORE, directory };
   const results = new Map(scenario.contestants.map((name) => [name, [] as (readonly (number | undefined)[])[]]));
-  for (let round = -1; round < rounds; round++) {
+  for (const name of results.keys()) await warmUp(scenario, contestantOf(stage, name), machinery);
+  for (let round = 1; round <= rounds; round++) {
     for (const [name, values] of results) {
-      const contestant = stage.contestants.get(name);
-      if (contestant === undefined) continue;
-      // The round before the first lets compilers, pools and page caches warm up; nobody counts it.
-      const figures = await scenario.run(contestant, machinery, round < 0 ? WARM_UP_SECONDS : seconds);
-      process.stderr.write(
-        `${scenario.id} ${round < 0 ? 'warm-up' : `round ${round + 1}`} ${name}: ${figures.join(' ')}\n`,
-      );
-      if (round >= 0) values.push(figures);
+      const figures = await scenario.run(contestantOf(stage, name), machinery, seconds);
+      process.stderr.write(`${scenario.id} round ${round} ${name}: ${figures.join(' ')}\n`);
+      values.push(figures);
     }
   }
   return { scenario, rounds: results };
+}
+
+function contestantOf(stage: Stage, name: ContestantName): Contestant {
+  const contestant = stage.contestants.get(name);
+  if (contestant === undefined) throw new Error(`${name} was not started`);
+  return contestant;
 }
 
 function versionOf(command: string, flag: string): string {
@@ -91,7 +103,7 @@ function circumstances(rounds: number, seconds: number): string {
   const machine = `${cpu?.model.trim()} x ${cpus().length}, Linux ${release()}`;
   const load = HAS_WRK ? `wrk ${versionOf('wrk', '-v')}` : 'own load generator';
   const date = new Date().toISOString().slice(0, 10);
-  return `${date}; ${machine}; Node ${process.versions.node}, nginx ${versionOf('nginx', '-v')}, ${load}; medians of ${rounds} rounds of ${seconds} s; proxies on one core, nginx with one worker and no access log, the gateway with its default log.`;
+  return `${date}; ${machine}; Node ${process.versions.node}, nginx ${versionOf('nginx', '-v')}, ${load}; medians of ${rounds} rounds of ${seconds} s; proxies on one core, nginx with one worker and no access log, the gateway with its log of a line per request, to /dev/null.`;
 }
 
 function readFlags() {

@@ -6,7 +6,7 @@ export interface PinnedProcess {
   readonly pid: number;
   /** Resolves with its standard output when it ends well; rejects with its standard error otherwise. */
   readonly output: Promise<string>;
-  /** The first line of its standard output. */
+  /** The first line that it says. */
   readonly firstLine: Promise<string>;
   stop(): Promise<void>;
 }
@@ -21,10 +21,10 @@ function textOf(stream: NodeJS.ReadableStream | null): { text: string } {
   return collected;
 }
 
-function lineOf(child: ChildProcess): Promise<string> {
+function lineOf(stream: NodeJS.ReadableStream | null): Promise<string> {
   return new Promise((resolve) => {
     let seen = '';
-    child.stdout?.on('data', (bytes) => {
+    stream?.on('data', (bytes) => {
       seen += bytes;
       if (seen.includes('\n')) resolve(seen.slice(0, seen.indexOf('\n')));
     });
@@ -43,12 +43,21 @@ function endOf(child: ChildProcess, command: string): Promise<string> {
   });
 }
 
-/** Starts `command` bound to one core. `taskset` replaces itself by the command, so that the pid is the command's. */
-export function startPinned(core: number, command: string, args: readonly string[]): PinnedProcess {
-  const child = spawn('taskset', ['-c', String(core), command, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+/**
+ * Starts `command` bound to one core. `taskset` replaces itself by the command, so that the pid is the command's. With
+ * `talks: 'stderr'` standard output goes nowhere, as befits a log, and the first line is read from standard error.
+ */
+export function startPinned(
+  core: number,
+  command: string,
+  args: readonly string[],
+  talks: 'stdout' | 'stderr' = 'stdout',
+): PinnedProcess {
+  const stdout = talks === 'stdout' ? 'pipe' : 'ignore';
+  const child = spawn('taskset', ['-c', String(core), command, ...args], { stdio: ['ignore', stdout, 'pipe'] });
   const output = endOf(child, command);
   const firstLine = Promise.race([
-    lineOf(child),
+    lineOf(child[talks]),
     output.then((text) => Promise.reject(new Error(`${command} ended early: ${text}`))),
   ]);
   // Who waits for neither still wants no crash: the failure comes to light where the process is used.

@@ -22,11 +22,14 @@ export interface Scenario {
   /** What the last contestant is compared with. */
   readonly against: ContestantName;
   readonly figures: readonly Figure[];
+  /** Requests before anything counts; the first figure is then requests per second. 0: one run. */
+  readonly warmUpRequests: number;
   /** A value for each figure; `undefined` where there is none, as the CPU of nobody. */
   run(contestant: Contestant, machinery: Machinery, seconds: number): Promise<readonly (number | undefined)[]>;
 }
 
 const CONNECTIONS = 64;
+const WARM_UP_REQUESTS = 60_000;
 const PACED_STREAMS = 1_000;
 const OPEN_STREAMS = 5_000;
 const RATE = 1_000;
@@ -65,6 +68,7 @@ const latency: Scenario = {
   id: 'latency',
   contestants: ALL,
   against: 'direct',
+  warmUpRequests: 0,
   figures: [
     {
       title: `p50 ms at ${RATE} requests/s`,
@@ -88,6 +92,7 @@ const latency: Scenario = {
 
 const paced: Scenario = {
   id: 'paced',
+  warmUpRequests: 0,
   contestants: ALL,
   against: 'nginx',
   figures: [
@@ -109,6 +114,7 @@ const paced: Scenario = {
 
 const memory: Scenario = {
   id: 'memory',
+  warmUpRequests: 0,
   contestants: ['nginx', 'gateway'],
   against: 'nginx',
   figures: [
@@ -136,6 +142,7 @@ const memory: Scenario = {
 export const SCENARIOS: readonly Scenario[] = [
   {
     id: 'unary',
+    warmUpRequests: WARM_UP_REQUESTS,
     contestants: ALL,
     against: 'nginx',
     figures: throughputFigures('requests of 300 B', 0.42),
@@ -143,6 +150,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     id: 'burst',
+    warmUpRequests: WARM_UP_REQUESTS,
     contestants: ALL,
     against: 'nginx',
     figures: throughputFigures('streams of 50 events at once', 0.42),
@@ -150,6 +158,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     id: 'large',
+    warmUpRequests: WARM_UP_REQUESTS,
     contestants: ALL,
     against: 'nginx',
     figures: throughputFigures('requests of 30 KB', 0.3),
@@ -157,6 +166,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     id: 'scale',
+    warmUpRequests: WARM_UP_REQUESTS,
     contestants: ['gateway', 'gateway-large'],
     against: 'gateway',
     figures: throughputFigures('requests, with 2,000 configs and 10,000 keys', 0.95),

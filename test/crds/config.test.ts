@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { CREDENTIAL_FIELDS, configSchema, configShape, MAX_LEVELS } from '#crds/config/schema.ts';
 import { type Problem, problemsOf } from '#crds/problems.ts';
-import { BASE, BROKEN_RULES, CONDITIONAL, KEYS, nested, SUFFICIENT_CONFIGS, TARGETS } from './config-cases.ts';
+import { BASE, KEYS, TARGETS } from './config-keys.ts';
+import { BROKEN_RULES, CONDITIONAL, SUFFICIENT_CONFIGS } from './config-rules.ts';
+import { nested } from './nested.ts';
 
 function refused(value: unknown, schema = configSchema): Problem[] {
   const parsed = schema.safeParse(value);
@@ -152,10 +154,10 @@ describe('what is said', () => {
       strategy: { mode: 'fallback', sticky: { hash_fields: ['params.user'] } },
       targets: [{ provider: 'openai' }, { virtual_key: 'v', request_timeout: '30s' }, {}],
     };
-    expect(refused(config).map(({ path, message }) => `${path} ${message.slice(0, 44)}`)).toEqual([
+    expect(refused(config).map(({ path, message }) => `${path} ${message.slice(0, 40)}`)).toEqual([
       'config.retry.attempts must be at most 5, got 9',
       'config.targets[1].request_timeout must be an integer, got a string',
-      'config unknown key "retires": did you mean "retry"',
+      'config unknown key "retires": did you mean "ret',
       'config.strategy.sticky is for mode "loadbalance" only',
       'config.targets[0].provider needs api_key, custom_host or cloud cred',
       'config.targets[2] needs at least one of: provider with its',

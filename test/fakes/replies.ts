@@ -19,6 +19,17 @@ export interface Pace {
   readonly ending?: 'end' | 'stall' | 'reset';
 }
 
+/** Resolves when more can be written, or nobody is there to read it. */
+function writable(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
+}
+
 /** What was written leaves first, then the connection breaks with a reset. */
 function reset(response: ServerResponse): void {
   response.write('', () => setImmediate(() => response.socket?.resetAndDestroy()));
@@ -131,7 +142,7 @@ export function neverEnding(piece: string, { gapMs, headers }: Pace = {}): Reply
       while (!response.destroyed) {
         const goesOn = response.write(piece);
         if (gapMs !== undefined) await setTimeout(gapMs);
-        else if (!goesOn) await new Promise((resolve) => response.once('drain', resolve).once('close', resolve));
+        else if (!goesOn) await writable(response);
       }
     },
   };
@@ -145,7 +156,7 @@ export function huge(bytes: number): Reply {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.write('{"x":"');
       for (let sent = 0; sent < bytes && !response.destroyed; sent += block.length) {
-        if (!response.write(block)) await new Promise((done) => response.once('drain', done).once('close', done));
+        if (!response.write(block)) await writable(response);
       }
       response.end('"}');
     },

@@ -147,7 +147,10 @@ test('an own key of a strange name is seen', () => {
 });
 
 test('$regex looks at the beginning of a very long text only, in bounded time', () => {
-  const at = (index: number) => ({ ...EMPTY_FACTS, params: { prompt: `${'a'.repeat(index)}needle${'a'.repeat(2_000_000)}` } });
+  const at = (index: number) => ({
+    ...EMPTY_FACTS,
+    params: { prompt: `${'a'.repeat(index)}needle${'a'.repeat(2_000_000)}` },
+  });
   expect(holds({ 'params.prompt': { $regex: 'needle' } }, at(100))).toBe(true);
   expect(holds({ 'params.prompt': { $regex: 'needle' } }, at(MAX_REGEX_TEXT))).toBe(false);
   const condition = compileQuery(parseQuery({ 'params.prompt': { $regex: '(a+)+$' } }));
@@ -158,10 +161,9 @@ test('$regex looks at the beginning of a very long text only, in bounded time', 
 
 describe('laws', () => {
   const scalar = fc.oneof(fc.string({ maxLength: 3 }), fc.integer({ min: -3, max: 3 }), fc.boolean());
-  const facts = fc.record(
-    { x: scalar, y: scalar },
-    { requiredKeys: [] },
-  ).map((params): Facts => ({ ...EMPTY_FACTS, params }));
+  const facts = fc
+    .record({ x: scalar, y: scalar }, { requiredKeys: [] })
+    .map((params): Facts => ({ ...EMPTY_FACTS, params }));
   const key = fc.constantFrom('params.x', 'params.y');
 
   test('$ne is not $eq, $nin is not $in, $in is $or of $eq', () => {
@@ -180,7 +182,9 @@ describe('laws', () => {
     fc.assert(
       fc.property(facts, key, fc.integer({ min: -3, max: 3 }), (seen, at, operand) => {
         const value = seen.params[at.slice('params.'.length)];
-        const results = ['$lt', '$gt', '$lte', '$gte'].map((operator) => holds({ [at]: { [operator]: operand } }, seen));
+        const results = ['$lt', '$gt', '$lte', '$gte'].map((operator) =>
+          holds({ [at]: { [operator]: operand } }, seen),
+        );
         if (typeof value !== 'number') expect(results).toEqual([false, false, false, false]);
         else expect(results).toEqual([value < operand, value > operand, value <= operand, value >= operand]);
       }),

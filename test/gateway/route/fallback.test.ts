@@ -3,7 +3,10 @@ import { movesOn } from '#gateway/route/fallback.ts';
 import type { Reply } from '#gateway/route/reply.ts';
 import { NETWORK, reply, TIMEOUT } from './world.ts';
 
-const STAYS = [200, 201, 204, 246, 300, 304, 400, 402, 405, 406, 410, 411, 412, 413, 414, 415, 416, 417, 418, 422, 423, 424, 426, 428, 431, 446, 451];
+const STAYS = [
+  200, 201, 204, 246, 300, 304, 400, 402, 405, 406, 410, 411, 412, 413, 414, 415, 416, 417, 418, 422, 423, 424, 426,
+  428, 431, 446, 451,
+];
 const MOVES = [401, 403, 404, 408, 409, 425, 429, 500, 501, 502, 503, 504, 505, 507, 508, 511, 520, 529, 599];
 
 describe('movesOn', () => {
@@ -17,7 +20,8 @@ describe('movesOn', () => {
 
   test('with a list exactly the list decides, for every status', () => {
     const codes = new Set([246, 404, 422, 446, 503]);
-    for (const status of [...STAYS, ...MOVES]) expect([status, movesOn(reply(status), codes)]).toEqual([status, codes.has(status)]);
+    for (const status of [...STAYS, ...MOVES])
+      expect([status, movesOn(reply(status), codes)]).toEqual([status, codes.has(status)]);
   });
 
   test.each<[string, Reply, number[] | undefined, boolean]>([

@@ -44,11 +44,16 @@ describe('pickSticky', () => {
 
   test('the same key stays, at any time and in any order of the choices', () => {
     fc.assert(
-      fc.property(fc.string(), fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 9 }), fc.nat(), (key, weights, at) => {
-        const picked = pickSticky(places(weights), key, undefined, NOW)?.path;
-        expect(pickSticky(places(weights), key, undefined, NOW + at)?.path).toBe(picked);
-        expect(pickSticky(places(weights).reverse(), key, undefined, NOW)?.path).toBe(picked);
-      }),
+      fc.property(
+        fc.string(),
+        fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 9 }),
+        fc.nat(),
+        (key, weights, at) => {
+          const picked = pickSticky(places(weights), key, undefined, NOW)?.path;
+          expect(pickSticky(places(weights), key, undefined, NOW + at)?.path).toBe(picked);
+          expect(pickSticky(places(weights).reverse(), key, undefined, NOW)?.path).toBe(picked);
+        },
+      ),
     );
   });
 
@@ -82,7 +87,8 @@ describe('pickSticky', () => {
   test('without any weight nothing is picked; a weight of 0 never', () => {
     expect(pickSticky(places([]), 'a', undefined, NOW)).toBeUndefined();
     expect(pickSticky(places([0, 0]), 'a', undefined, NOW)).toBeUndefined();
-    for (const key of KEYS.slice(0, 500)) expect(pickSticky(places([0, 1, 0]), key, 1000, NOW)?.path).toBe('config.targets[1]');
+    for (const key of KEYS.slice(0, 500))
+      expect(pickSticky(places([0, 1, 0]), key, 1000, NOW)?.path).toBe('config.targets[1]');
   });
 
   test('with a ttl the shares still hold, in any span', () => {
@@ -170,7 +176,14 @@ describe('compileStickyKey', () => {
         if (a === c && b === d) expect(of(a, b)).toBe(of(c, d));
         else expect(of(a, b) === of(c, d)).toBe(false);
       }),
-      { numRuns: 1000, examples: [['ab', 'c', 'a', 'bc'], ['', undefined, undefined, ''], ['1', '-', '-', '1']] },
+      {
+        numRuns: 1000,
+        examples: [
+          ['ab', 'c', 'a', 'bc'],
+          ['', undefined, undefined, ''],
+          ['1', '-', '-', '1'],
+        ],
+      },
     );
   });
 

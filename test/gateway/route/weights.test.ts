@@ -37,25 +37,23 @@ describe('drawByWeight', () => {
     );
   });
 
-  test.each([
-    [[1, 1]],
-    [[1, 2, 7]],
-    [[0.5, 0, 0.25, 0.25]],
-    [[99, 1]],
-  ])('shares of %j are those of the weights', (weights) => {
-    const random = seeded(42);
-    const draws = 50_000;
-    const counts = weights.map(() => 0);
-    const choices = weighted(weights);
-    for (let draw = 0; draw < draws; draw += 1) {
-      const index = drawByWeight(choices, random())?.index ?? -1;
-      counts[index] = (counts[index] ?? 0) + 1;
-    }
-    const total = weights.reduce((sum, weight) => sum + weight, 0);
-    for (const [index, weight] of weights.entries()) {
-      const share = weight / total;
-      const deviation = Math.sqrt((share * (1 - share)) / draws);
-      expect(Math.abs((counts[index] ?? 0) / draws - share)).toBeLessThanOrEqual(5 * deviation);
-    }
-  });
+  test.each([[[1, 1]], [[1, 2, 7]], [[0.5, 0, 0.25, 0.25]], [[99, 1]]])(
+    'shares of %j are those of the weights',
+    (weights) => {
+      const random = seeded(42);
+      const draws = 50_000;
+      const counts = weights.map(() => 0);
+      const choices = weighted(weights);
+      for (let draw = 0; draw < draws; draw += 1) {
+        const index = drawByWeight(choices, random())?.index ?? -1;
+        counts[index] = (counts[index] ?? 0) + 1;
+      }
+      const total = weights.reduce((sum, weight) => sum + weight, 0);
+      for (const [index, weight] of weights.entries()) {
+        const share = weight / total;
+        const deviation = Math.sqrt((share * (1 - share)) / draws);
+        expect(Math.abs((counts[index] ?? 0) / draws - share)).toBeLessThanOrEqual(5 * deviation);
+      }
+    },
+  );
 });

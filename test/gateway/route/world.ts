@@ -18,6 +18,7 @@ const SETTINGS: Settings = {
   strict: true,
   streamDelivery: 'live',
   streamIdleTimeoutMs: 60_000,
+  customHost: undefined,
 };
 
 export interface TargetOptions {
@@ -31,7 +32,7 @@ export interface TargetOptions {
 export function target(path: string, options: TargetOptions = {}): Target {
   const { weight = 1, retry, breaker, upstream = 'request' } = options;
   const settings = { ...SETTINGS, retry, breaker };
-  return { kind: 'target', path, name: path, weight, settings, upstream, breakerKey: path };
+  return { kind: 'target', path, name: path, weight, settings, upstream, config: {}, breakerKey: path };
 }
 
 export type BranchOptions = Partial<Pick<Branch, 'weight' | 'fallbackCodes' | 'choose' | 'stickyKey' | 'stickyTtlMs'>>;

@@ -269,7 +269,7 @@ test('the text is one that Prometheus reads', async () => {
   expect(text.endsWith('\n')).toBe(true);
   // Go's ParseFloat, and so Prometheus, reads Nan in any case.
   const line =
-    /^(# (HELP|TYPE) [a-z_]\w* .+|[a-z_]\w*(\{([a-z_]\w*="([^"\\]|\\[\\"n])*",?)+\})? (-?[\d.e+-]+|N[aA]N|\+Inf))$/;
+    /^(# (HELP|TYPE) [a-z_]\w* .+|[a-z_]\w*(\{([a-z_]\w*="([^"\\]|\\[\\"n])*",?)+\})? (-?[\d.e+-]+|N[aA][nN]|\+Inf))$/;
   const broken = text.split('\n').filter((found) => found !== '' && !line.test(found));
   expect(broken).toEqual([]);
   const types = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);

@@ -1,0 +1,31 @@
+import type { Credentials, Provider } from '../provider.ts';
+import { decodeAnswer } from './decode-answer.ts';
+import { encodeRequest } from './encode-request.ts';
+import { CONTEXT_LENGTH_WORDS, readProblem } from './problem.ts';
+import { MessageStreamDecoder } from './stream-decoder.ts';
+
+/** Of the messages API; the provider refuses requests without it. */
+const API_VERSION = '2023-06-01';
+
+export const anthropic: Provider = {
+  name: 'anthropic',
+  dialect: 'anthropic',
+  baseUrl: 'https://api.anthropic.com/v1',
+  needsCredential: true,
+  authorize,
+  operations: { chat: { path: '/messages' }, countTokens: { path: '/messages/count_tokens' } },
+  chat: {
+    encode: encodeRequest,
+    decode: decodeAnswer,
+    decoder: (options) => new MessageStreamDecoder(options),
+  },
+  readProblem,
+  contextLengthWords: CONTEXT_LENGTH_WORDS,
+  streamUsageOnRequest: false,
+};
+
+function authorize(credentials: Credentials): readonly string[] {
+  const version = ['anthropic-version', API_VERSION];
+  const key = credentials.api_key;
+  return typeof key === 'string' ? ['x-api-key', key, ...version] : version;
+}
