@@ -7,11 +7,11 @@ import { startAdmin } from './admin.ts';
 import { buildApi } from './api.ts';
 import { drainRequests } from './drain.ts';
 import type { GatewayState } from './gateway-state.ts';
-import { setSimulatorOrigin } from './plan/upstream.ts';
 import { startSimulator } from './providers/simulator/server.ts';
 import { Breakers } from './route/breakers.ts';
 import { RetryBudgets } from './route/retry-budget.ts';
 import { ActiveSnapshot } from './snapshot/active-snapshot.ts';
+import type { LineSink } from './telemetry/line-writer.ts';
 import { createLog, type LogLevel } from './telemetry/log.ts';
 import { type BreakerReading, createMetrics } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
@@ -33,6 +33,8 @@ export interface GatewayOptions {
   readonly drainMs: number;
   /** The `OTEL_*` variables. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Where log lines go; default standard output. */
+  readonly logSink?: LineSink;
 }
 
 /** What a gateway says of a snapshot. */
@@ -57,7 +59,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const refusals = { count: 0 };
   const gateway = await makeState(options, refusals);
   const simulator = await startSimulator();
-  setSimulatorOrigin(simulator.origin);
   const api = buildApi(gateway);
   const origin = await api.listen({ host: options.host, port: options.port });
   const admin = await startAdmin({ host: options.adminHost, port: options.adminPort, view: adminView(gateway) }).catch(
@@ -70,7 +71,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     origin,
     adminOrigin: admin.origin,
-    load: (encoded) => load(gateway, encoded, refusals),
+    load: (encoded) => load(gateway, encoded, simulator.origin, refusals),
     async drain() {
       await drainRequests(gateway, api, options);
       await Promise.all([admin.close(), simulator.close(), gateway.connections.close(), gateway.tracing.shutdown()]);
@@ -81,7 +82,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 }
 
 async function makeState(options: GatewayOptions, refusals: { count: number }): Promise<GatewayState> {
-  const log = createLog({ level: options.logLevel });
+  const log = createLog({
+    level: options.logLevel,
+    ...(options.logSink === undefined ? {} : { sink: options.logSink }),
+  });
   const breakers = new Breakers(() => performance.now());
   const gateway: GatewayState = {
     open: options.open,
@@ -113,10 +117,15 @@ function* breakerReadings(breakers: Breakers): Generator<BreakerReading> {
     yield { key: breakerKey, state: phase === 'half-open' ? 'half_open' : phase };
 }
 
-function load(gateway: GatewayState, encoded: EncodedSnapshot, refusals: { count: number }): Ack {
+function load(
+  gateway: GatewayState,
+  encoded: EncodedSnapshot,
+  simulatorOrigin: string,
+  refusals: { count: number },
+): Ack {
   try {
     const { snapshot, generation, hash } = decodeSnapshot(encoded);
-    const active = new ActiveSnapshot(snapshot, generation, hash);
+    const active = new ActiveSnapshot(snapshot, generation, hash, simulatorOrigin);
     gateway.snapshot = active;
     gateway.breakers.retain((key) => active.knowsBreaker(key));
     return { generation, hash };

@@ -40,6 +40,7 @@ const loop = await startLoop({
   settings: { organisationNamespace: flags['organisation-namespace'], requestHosts: flags['request-host'] },
   tools: { catalog: CATALOG, newKey },
   onPass: reporter(gateway, source),
+  onDefect: (error) => process.stderr.write(`a defect of the operator: ${(error as Error).stack}\n`),
 });
 endOnSignals(gateway, source, loop);
 

@@ -21,6 +21,8 @@ export interface LoopOptions {
   readonly tools: CompileTools;
   /** After each pass, the first included. */
   readonly onPass: (pass: Pass) => void;
+  /** A pass threw, which none should: what was served is served still, and the next change is tried as usual. */
+  readonly onDefect: (error: unknown) => void;
   /** How long the world must be still before it is compiled. Default 50. */
   readonly debounceMs?: number;
 }
@@ -76,7 +78,7 @@ class Run {
     this.#timer = setTimeout(
       () => {
         this.#wokenMs = undefined;
-        this.#passing = this.#passing.then(() => this.pass());
+        this.#passing = this.#passing.then(() => this.pass()).catch(this.#options.onDefect);
       },
       Math.max(0, Math.min(this.#options.debounceMs ?? DEBOUNCE_MS, latestMs)),
     );

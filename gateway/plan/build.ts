@@ -125,7 +125,7 @@ function configUpstream(
     });
   const credentials =
     origin.credentialsAt === undefined ? ownFields(config) : { ...ownFields(config), ...origin.credentialsAt(path) };
-  return makeUpstream({
+  return makeUpstream(snapshot, {
     provider,
     customHost: settings.customHost,
     credentials,

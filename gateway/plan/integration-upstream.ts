@@ -38,13 +38,20 @@ export function integrationUpstream(
     listed: host.byRequest ? snapshot.requestHosts : undefined,
     ownsCredential: !host.byRequest,
   };
-  return { ...makeUpstream(parts), modelHosts: host.customHost === undefined ? modelHosts(record, parts) : undefined };
+  return {
+    ...makeUpstream(snapshot, parts),
+    modelHosts: host.customHost === undefined ? modelHosts(snapshot, record, parts) : undefined,
+  };
 }
 
-function modelHosts(record: IntegrationRecord, parts: UpstreamParts): ReadonlyMap<string, Upstream> | undefined {
+function modelHosts(
+  snapshot: ActiveSnapshot,
+  record: IntegrationRecord,
+  parts: UpstreamParts,
+): ReadonlyMap<string, Upstream> | undefined {
   const own = record.models.filter((model) => model.custom_host !== undefined);
   if (own.length === 0) return undefined;
-  return new Map(own.map((model) => [model.slug, makeUpstream({ ...parts, customHost: model.custom_host })]));
+  return new Map(own.map((model) => [model.slug, makeUpstream(snapshot, { ...parts, customHost: model.custom_host })]));
 }
 
 function unknownSlug(snapshot: ActiveSnapshot, namespace: string, slug: string): GatewayError {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { GatewayError } from '../errors.ts';
 import type { Credentials, Provider } from '../providers/provider.ts';
 import { SIMULATOR } from '../providers/simulator/provider.ts';
+import type { ActiveSnapshot } from '../snapshot/active-snapshot.ts';
 import type { Upstream } from './plan.ts';
 
 export interface UpstreamParts {
@@ -16,16 +17,10 @@ export interface UpstreamParts {
   readonly ownsCredential: boolean;
 }
 
-/** Where the simulator listens; set once at boot. */
-let simulatorOrigin: string | undefined;
-export function setSimulatorOrigin(origin: string): void {
-  simulatorOrigin = origin;
-}
-
 /** Throws GatewayError `invalid_config` when there is no usable host. */
-export function makeUpstream(parts: UpstreamParts): Upstream {
+export function makeUpstream(snapshot: ActiveSnapshot, parts: UpstreamParts): Upstream {
   const { provider, credentials } = parts;
-  const url = hostUrl(parts.customHost ?? baseUrlOf(provider), provider);
+  const url = hostUrl(parts.customHost ?? baseUrlOf(snapshot, provider), provider);
   const headers = provider.authorize(credentials);
   return {
     provider,
@@ -42,8 +37,8 @@ export function makeUpstream(parts: UpstreamParts): Upstream {
   };
 }
 
-function baseUrlOf(provider: Provider): string | undefined {
-  return provider.name === SIMULATOR && simulatorOrigin !== undefined ? `${simulatorOrigin}/v1` : provider.baseUrl;
+function baseUrlOf(snapshot: ActiveSnapshot, provider: Provider): string | undefined {
+  return provider.name === SIMULATOR ? `${snapshot.simulatorOrigin}/v1` : provider.baseUrl;
 }
 
 function hostUrl(host: string | undefined, provider: Provider): URL {

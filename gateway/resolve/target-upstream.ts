@@ -81,7 +81,7 @@ function directUpstream(context: RequestContext, name: string, customHost: strin
   }
   const credentials = context.bearer === undefined ? {} : { api_key: context.bearer };
   const listed = customHost === undefined ? undefined : context.snapshot.requestHosts;
-  return makeUpstream({
+  return makeUpstream(context.snapshot, {
     provider,
     customHost,
     credentials,
@@ -110,7 +110,10 @@ function hostedByRequest(context: RequestContext, target: Target, host: string, 
     listed,
     ownsCredential: false,
   };
-  return { upstream: { ...makeUpstream(parts), origin }, model: stripSlug(model, namesSlug(fixed, model)) };
+  return {
+    upstream: { ...makeUpstream(context.snapshot, parts), origin },
+    model: stripSlug(model, namesSlug(fixed, model)),
+  };
 }
 
 function originOf(host: string): string {

@@ -30,6 +30,8 @@ export class ActiveSnapshot {
   readonly hash: string;
   readonly loadedAt = new Date();
   readonly source: Snapshot;
+  /** Where the built-in provider listens. */
+  readonly simulatorOrigin: string;
   /** Origins that a request may name as custom host. */
   readonly requestHosts: ReadonlySet<string>;
   private readonly keys = new Map<string, KnownKey>();
@@ -41,7 +43,8 @@ export class ActiveSnapshot {
   private readonly plans = new Map<ConfigRecord, Plan>();
 
   /** Throws an Error naming the object when the snapshot refers to a provider that this version does not know. */
-  constructor(source: Snapshot, generation: number, hash: string) {
+  constructor(source: Snapshot, generation: number, hash: string, simulatorOrigin: string) {
+    this.simulatorOrigin = simulatorOrigin;
     this.source = source;
     this.generation = generation;
     this.hash = hash;

@@ -78,7 +78,7 @@ function proxyServer(port: number, target: string, workload: Workload): string {
   return `
   upstream ${workload} { server ${new URL(target).host}; keepalive 2000; keepalive_requests 1000000000; }
   server { listen 127.0.0.1:${port} backlog=8192; location / { proxy_pass http://${workload}; proxy_http_version 1.1;
-    proxy_set_header Connection ""; proxy_buffering ${buffering}; proxy_buffer_size 16k; } }`;
+    proxy_set_header Connection ""; proxy_buffering ${buffering}; proxy_buffer_size 16k; proxy_buffers 8 16k; } }`;
 }
 
 /** The yardstick: one worker, keep-alive on both sides, no access log. */

@@ -26,8 +26,8 @@ const SETTLE_MS = 60;
 const LOSS_SETTLE_MS = 300;
 const RESCAN_MS = 400;
 const HINT_MS = 15;
-/** A scan may take up to this share of the time between two scans. */
-const SCAN_SHARE = 0.1;
+/** Rest per file after a scan before a hint is followed, so that a busy directory costs no more than its share. */
+const REST_PER_FILE_MS = 0.2;
 
 /** Opens the source after one full read. Files that do not parse are problems of the observation, never errors. */
 export async function openDirectory(options: DirectoryOptions): Promise<Source> {
@@ -47,7 +47,6 @@ class DirectorySource implements Source {
   #dueMs = Number.POSITIVE_INFINITY;
   #running: Promise<void> = Promise.resolve();
   #closed = false;
-  /** Least time between two scans, so that a busy directory costs no more than its share. */
   #gapMs = HINT_MS;
 
   constructor(options: DirectoryOptions) {
@@ -97,14 +96,13 @@ class DirectorySource implements Source {
 
   async #scanOnce(trusted: ReadonlySet<string> | 'all'): Promise<void> {
     if (this.#closed) return;
-    const startedMs = performance.now();
     const scan = await scanRoots(this.#roots);
-    const step = await this.#ledger.step(scan, startedMs, trusted);
+    const step = await this.#ledger.step(scan, performance.now(), trusted);
     if (step.changed) this.#observation = this.#ledger.observe();
-    this.#gapMs = Math.max(HINT_MS, (performance.now() - startedMs) / SCAN_SHARE);
+    this.#gapMs = Math.min(RESCAN_MS, Math.max(HINT_MS, scan.files.size * REST_PER_FILE_MS));
     if (this.#options.live && !this.#closed) {
       this.#watch.follow(scan.directories);
-      this.#schedule(Math.min(step.againInMs ?? Number.POSITIVE_INFINITY, Math.max(RESCAN_MS, this.#gapMs)));
+      this.#schedule(Math.min(step.againInMs ?? Number.POSITIVE_INFINITY, RESCAN_MS));
     }
     if (step.changed) this.#listener();
   }

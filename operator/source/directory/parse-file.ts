@@ -37,14 +37,12 @@ function parseYaml(text: string): ParsedFile {
     const broken = documents.find((document) => document.errors.length > 0)?.errors[0];
     if (broken !== undefined)
       return { line: lineCounter.linePos(broken.pos[0]).line, message: firstLine(broken.message) };
-    return {
-      documents: documents
-        .filter((document) => document.contents !== null)
-        .map((document) => ({
-          value: document.toJS({ maxAliasCount: 100 }),
-          line: Math.max(1, lineCounter.linePos(document.contents?.range?.[0] ?? 0).line),
-        })),
-    };
+    const parsed = documents.map((document) => ({
+      value: document.toJS({ maxAliasCount: 100 }) as unknown,
+      line: Math.max(1, lineCounter.linePos(document.contents?.range?.[0] ?? 0).line),
+    }));
+    // Nothing between two markers is no document, but not an error either.
+    return { documents: parsed.filter(({ value }) => value !== null && value !== undefined) };
   } catch (error) {
     return {
       line: 1,
