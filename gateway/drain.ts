@@ -18,7 +18,7 @@ export async function drainRequests(
   const closed = api.close();
   await idle(gateway, limits.drainMs);
   if (gateway.running.size > 0) {
-    for (const context of gateway.running)
+    for (const context of gateway.running.list())
       context.routed?.reply?.stream?.cut(
         new GatewayError('draining', 'This replica is shutting down: the stream was cut.'),
       );

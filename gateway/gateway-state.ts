@@ -1,5 +1,6 @@
 /** What all requests of one gateway share. */
 import type { RequestContext } from './request-context.ts';
+import type { Roster } from './roster.ts';
 import type { Breakers } from './route/breakers.ts';
 import type { RetryBudgets } from './route/retry-budget.ts';
 import type { ActiveSnapshot } from './snapshot/active-snapshot.ts';
@@ -23,5 +24,5 @@ export interface GatewayState {
   snapshot: ActiveSnapshot | undefined;
   draining: boolean;
   /** Requests between their first header and their settlement. */
-  readonly running: Set<RequestContext>;
+  readonly running: Roster<RequestContext>;
 }

@@ -27,7 +27,7 @@ export function parseJsonBody(bytes: Buffer): Json {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new GatewayError('invalid_json', 'The body must be a JSON object.');
-  check(value);
+  if (countKeys(value, 1) > MAX_KEYS) throw tooLarge();
   return value as Json;
 }
 
@@ -58,32 +58,23 @@ function endOfString(bytes: Buffer, open: number): number {
   }
 }
 
-/** Level by level, so that no depth can overflow the stack. */
-function check(root: object): void {
-  let level: object[] = [root];
-  let keys = 0;
-  for (let depth = 1; level.length > 0; depth += 1) {
-    if (depth > MAX_DEPTH) throw tooDeep();
-    const next: object[] = [];
-    for (const node of level) keys += collect(node, next);
-    if (keys > MAX_KEYS) throw tooLarge();
-    level = next;
-  }
-}
-
-/** Adds the children that are objects to `next`; returns the number of keys. */
-function collect(node: object, next: object[]): number {
-  if (Array.isArray(node)) {
-    for (const item of node) if (typeof item === 'object' && item !== null) next.push(item);
-    return 0;
-  }
+/** Number of keys at and below `node`, which lies at `depth`. The bound on depth bounds the stack too. */
+function countKeys(node: object, depth: number): number {
+  if (depth > MAX_DEPTH) throw tooDeep();
+  if (Array.isArray(node)) return countInItems(node, depth);
   let keys = 0;
   for (const key in node) {
     keys += 1;
     const value = (node as Json)[key];
     if (key === '__proto__' || (key === 'constructor' && isPoison(value))) throw poisoned();
-    if (typeof value === 'object' && value !== null) next.push(value);
+    if (typeof value === 'object' && value !== null) keys += countKeys(value, depth + 1);
   }
+  return keys;
+}
+
+function countInItems(items: readonly unknown[], depth: number): number {
+  let keys = 0;
+  for (const item of items) if (typeof item === 'object' && item !== null) keys += countKeys(item, depth + 1);
   return keys;
 }
 

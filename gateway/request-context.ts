@@ -1,4 +1,5 @@
 /** Everything that the phases of one request share. Made once; the phases fill it in their order. */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { EndpointRow } from './endpoints.ts';
 import type { Caller, Exchange } from './exchange.ts';
@@ -7,10 +8,11 @@ import type { Plan } from './plan/plan.ts';
 import type { Json } from './providers/provider.ts';
 import type { GatewayReply } from './reply.ts';
 import type { RequestHeaders } from './resolve/request-headers.ts';
+import type { Rostered } from './roster.ts';
 import type { Routed } from './route/reply.ts';
 import type { ActiveSnapshot } from './snapshot/active-snapshot.ts';
 
-export interface RequestContext {
+export interface RequestContext extends Rostered {
   readonly gateway: GatewayState;
   readonly exchange: Exchange;
   readonly endpoint: EndpointRow;

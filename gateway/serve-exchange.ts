@@ -27,6 +27,7 @@ let requests = 0;
 const idPrefix = `req_${Date.now().toString(36)}${Math.floor(Math.random() * 36 ** 4).toString(36)}`;
 
 class LiveContext implements RequestContext {
+  place = -1;
   readonly gateway: GatewayState;
   readonly endpoint: EndpointRow;
   readonly request: IncomingMessage;

@@ -8,6 +8,7 @@ import { buildApi } from './api.ts';
 import { drainRequests } from './drain.ts';
 import type { GatewayState } from './gateway-state.ts';
 import { startSimulator } from './providers/simulator/server.ts';
+import { Roster } from './roster.ts';
 import { Breakers } from './route/breakers.ts';
 import { RetryBudgets } from './route/retry-budget.ts';
 import { ActiveSnapshot } from './snapshot/active-snapshot.ts';
@@ -107,7 +108,7 @@ async function makeState(options: GatewayOptions, refusals: { count: number }): 
     tracing: await startTracing(options.env ?? {}),
     snapshot: undefined,
     draining: false,
-    running: new Set(),
+    running: new Roster(),
   };
   return gateway;
 }

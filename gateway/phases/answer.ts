@@ -6,6 +6,8 @@ import type { Target } from '../plan/plan.ts';
 import type { RequestContext } from '../request-context.ts';
 import type { StreamAnswer, StreamOutcome } from '../stream/stream-answer.ts';
 
+const FINISHED: StreamOutcome = { error: undefined, clientGone: false };
+
 export function answer(context: RequestContext): void | Promise<void> {
   const { routed } = context;
   const reply = routed?.reply;
@@ -29,8 +31,13 @@ function sendStream(
   status: number,
   headers: string[],
   target: Target,
-): Promise<void> {
+): void | Promise<void> {
   const { exchange, response } = context;
+  const whole = stream.takeWhole();
+  if (whole !== undefined) {
+    noteOutcome(context, stream, FINISHED, target);
+    return sendBody(context, status, headers, whole);
+  }
   const dialect = CLIENT_DIALECTS[context.endpoint.dialect];
   exchange.status = status;
   exchange.firstByteAt = performance.now();

@@ -5,16 +5,24 @@ import type { RawEvent } from './event-lines.ts';
 import type { EventReader } from './pass-through.ts';
 import { asUsage } from './usage.ts';
 
-const USAGE = Buffer.from('"usage":');
-const NO_CHOICES = Buffer.from('"choices":[]');
-const FINISH = Buffer.from('"finish_reason":"');
+const USAGE = /"usage"\s*:\s*\{/;
+const NO_CHOICES = /"choices"\s*:\s*\[\s*\]/;
+const FINISH = /"finish_reason"\s*:\s*"/;
 const MODEL = /"model"\s*:\s*"((?:[^"\\]|\\.){1,256})"/;
-const ERROR_HEAD = '{"error"';
+const ERROR = /^\{\s*"error"\s*:\s*[{"]/;
+const OPEN_ARRAY = 91;
+
+/** The end marker, errors, and what the two usual ways to write JSON make of the rest. */
+const SIGNS = {
+  compact: ['"finish_reason":"', '"usage":{', 'data: [', 'data: {"error"'],
+  spaced: ['"finish_reason": "', '"usage": {', 'data: [', 'data: {"error"'],
+} as const;
 
 export class ChatEvents implements EventReader {
   finished = false;
   usage: Usage | undefined;
   model: string | undefined;
+  signs: readonly string[] | undefined;
   readonly endMarker = 'data: [DONE]\n\n';
   private readonly provider: Provider;
   private readonly keepUsage: boolean;
@@ -29,14 +37,16 @@ export class ChatEvents implements EventReader {
   }
 
   read(_event: RawEvent, data: Buffer): boolean {
-    if (data[0] === 91) {
+    if (data[0] === OPEN_ARRAY) {
       this.finished = true;
       return true;
     }
-    if (data[2] === 101 && data.toString('latin1', 0, ERROR_HEAD.length) === ERROR_HEAD) throw this.problem(data);
-    this.model ??= MODEL.exec(data.toString('latin1', 0, 512))?.[1];
-    if (data.indexOf(FINISH) !== -1) this.noteFinish(data);
-    return data.indexOf(USAGE) === -1 || this.readUsage(data);
+    const text = data.toString('latin1');
+    if (ERROR.test(text)) throw this.problem(data);
+    this.model ??= MODEL.exec(text)?.[1];
+    this.signs ??= signsOf(text);
+    if (FINISH.test(text)) this.noteFinish(data);
+    return !USAGE.test(text) || this.readUsage(data, text);
   }
 
   mayEnd(): boolean {
@@ -52,11 +62,11 @@ export class ChatEvents implements EventReader {
   }
 
   /** False for the chunk that carries usage alone, when the caller did not ask for it. */
-  private readUsage(data: Buffer): boolean {
+  private readUsage(data: Buffer, text: string): boolean {
     const usage = asUsage(parsed(data)?.['usage']);
     if (usage === undefined) return true;
     this.usage = usage;
-    return this.keepUsage || data.indexOf(NO_CHOICES) === -1;
+    return this.keepUsage || !NO_CHOICES.test(text);
   }
 
   private problem(data: Buffer): GatewayError {
@@ -64,6 +74,12 @@ export class ChatEvents implements EventReader {
     const message = problem?.message ?? `${this.provider.name} reported an error in its stream.`;
     return new GatewayError('upstream_error', message, { provider: this.provider.name });
   }
+}
+
+/** A serializer writes all events of a stream alike; where its way is not known, every event is looked into. */
+function signsOf(text: string): readonly string[] | undefined {
+  if (text.includes('"choices":[')) return SIGNS.compact;
+  return text.includes('"choices": [') ? SIGNS.spaced : undefined;
 }
 
 function parsed(data: Buffer): Json | undefined {

@@ -32,32 +32,39 @@ export class EventLines {
 
   /** Calls `onEvent` for each event that is complete with this chunk. */
   push(chunk: Buffer, onEvent: (event: RawEvent) => void): void {
-    let bytes = this.rest === undefined ? chunk : Buffer.concat([this.rest, chunk]);
-    if (this.atStart) {
-      if (bytes.length < BOM.length && BOM.subarray(0, bytes.length).equals(bytes)) return this.keep(bytes);
-      this.atStart = false;
-      if (bytes.subarray(0, BOM.length).equals(BOM)) bytes = bytes.subarray(BOM.length);
-    }
+    const bytes = this.open(chunk);
     let start = 0;
-    for (;;) {
-      const end = endOfEvent(bytes, start);
-      if (end === -1) break;
-      emit(bytes.subarray(start, end), onEvent);
+    for (let end = endOfEvent(bytes, start); end !== -1; end = endOfEvent(bytes, start)) {
+      readEvent(bytes.subarray(start, end), onEvent);
       start = end;
     }
-    this.keep(start === 0 ? bytes : bytes.subarray(start));
+    this.keep(bytes, start);
+  }
+
+  /** What was kept with what came, without a byte order mark: for those who read the events themselves. */
+  open(chunk: Buffer): Buffer {
+    const bytes = this.rest === undefined ? chunk : Buffer.concat([this.rest, chunk]);
+    this.rest = undefined;
+    return this.atStart ? this.withoutMark(bytes) : bytes;
+  }
+
+  /** Keeps the bytes from `start` on: an event that is not complete. */
+  keep(bytes: Buffer, start: number): void {
+    if (bytes.length - start > this.maxEventBytes) throw tooLarge(this.maxEventBytes);
+    if (start < bytes.length) this.rest = start === 0 ? bytes : bytes.subarray(start);
   }
 
   /** The upstream's body is over: a last event without its blank line counts. */
   end(onEvent: (event: RawEvent) => void): void {
     const rest = this.rest;
     this.rest = undefined;
-    if (rest !== undefined) emit(Buffer.concat([rest, Buffer.from('\n\n')]), onEvent);
+    if (rest !== undefined) readEvent(Buffer.concat([rest, Buffer.from('\n\n')]), onEvent);
   }
 
-  private keep(rest: Buffer): void {
-    if (rest.length > this.maxEventBytes) throw tooLarge(this.maxEventBytes);
-    this.rest = rest.length === 0 ? undefined : rest;
+  private withoutMark(bytes: Buffer): Buffer {
+    if (bytes.length < BOM.length && BOM.subarray(0, bytes.length).equals(bytes)) return bytes;
+    this.atStart = false;
+    return bytes.subarray(0, BOM.length).equals(BOM) ? bytes.subarray(BOM.length) : bytes;
   }
 }
 
@@ -66,7 +73,7 @@ function tooLarge(maxBytes: number): GatewayError {
 }
 
 /** Index after the blank line that ends the event which begins at `start`; -1 while it is not there. */
-function endOfEvent(bytes: Buffer, start: number): number {
+export function endOfEvent(bytes: Buffer, start: number): number {
   let line = start;
   for (;;) {
     const feed = bytes.indexOf(LF, line);
@@ -77,7 +84,8 @@ function endOfEvent(bytes: Buffer, start: number): number {
   }
 }
 
-function emit(bytes: Buffer, onEvent: (event: RawEvent) => void): void {
+/** `bytes` of one whole event. Comments are events without data. */
+export function readEvent(bytes: Buffer, onEvent: (event: RawEvent) => void): void {
   const quick = quickEvent(bytes);
   const event = quick ?? carefulEvent(bytes);
   if (event !== undefined) onEvent(event);

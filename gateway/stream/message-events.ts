@@ -7,6 +7,7 @@ import { usageOfMessage } from './usage.ts';
 
 export class MessageEvents implements EventReader {
   finished = false;
+  readonly signs = undefined;
   model: string | undefined;
   readonly endMarker = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
   private counted: Json | undefined;

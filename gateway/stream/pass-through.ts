@@ -4,18 +4,23 @@
  */
 import { GatewayError } from '../errors.ts';
 import type { Provider, Usage } from '../providers/provider.ts';
-import { canonicalBytes, EventLines, type RawEvent } from './event-lines.ts';
+import { canonicalBytes, EventLines, endOfEvent, type RawEvent, readEvent } from './event-lines.ts';
+import { Lookout } from './lookout.ts';
 import type { StreamTransform } from './transform.ts';
 
 export const MAX_EVENT_BYTES = 4 * 1024 * 1024;
 
 const OPEN = 123;
 const CLOSE = 125;
+const LF = 10;
+const PLAIN = 'data: {';
 
 /** What one dialect says in its events. One instance per stream. */
 export interface EventReader {
   /** False: this event is kept from the caller. Throws a GatewayError for an error event. */
   read(event: RawEvent, data: Buffer): boolean;
+  /** What an event must contain to be worth a look; undefined: each is worth one. */
+  readonly signs: readonly string[] | undefined;
   /** The end marker was seen. */
   readonly finished: boolean;
   /** Whether a clean end of the body may stand for the end marker now. */
@@ -47,8 +52,36 @@ export class PassThrough implements StreamTransform {
   }
 
   push(chunk: Buffer): Buffer | undefined {
-    this.lines.push(chunk, this.onEvent);
+    const bytes = this.lines.open(chunk);
+    const text = bytes.toString('latin1');
+    const lookout = new Lookout(text);
+    let start = 0;
+    for (;;) {
+      const plainEnd = this.endOfPlain(text, start, lookout);
+      if (plainEnd > start) this.add(bytes.subarray(start, plainEnd));
+      const end = endOfEvent(bytes, plainEnd);
+      start = plainEnd;
+      if (end === -1) break;
+      readEvent(bytes.subarray(start, end), this.onEvent);
+      start = end;
+    }
+    this.lines.keep(bytes, start);
     return this.taken();
+  }
+
+  /** End of the run of events, from `start` on, that are `data: {...}` and hold nothing to look into: they go on as one. */
+  private endOfPlain(text: string, start: number, lookout: Lookout): number {
+    const { signs, finished } = this.reader;
+    if (signs === undefined || finished) return start;
+    const limit = lookout.next(signs, start);
+    let end = start;
+    for (;;) {
+      const feed = text.indexOf('\n', end);
+      const isPlain =
+        text.charCodeAt(feed + 1) === LF && text.charCodeAt(feed - 1) === CLOSE && text.startsWith(PLAIN, end);
+      if (feed === -1 || feed > limit || !isPlain) return end;
+      end = feed + 2;
+    }
   }
 
   end(): Buffer | undefined {

@@ -118,6 +118,11 @@ export class StreamAnswer implements CallEvents {
     this.flush(response);
   }
 
+  /** All of a stream that finished before it was handed over; undefined for any other. */
+  takeWhole(): Buffer | string | undefined {
+    return this.ended && this.failure === undefined ? (this.taken() ?? '') : undefined;
+  }
+
   /** The caller is gone, or nobody wants this stream any more. */
   abandon(): void {
     this.close();

@@ -1,9 +1,10 @@
 /** One HTTP call to an upstream: takes a connection, gives it back, and survives a pooled connection that died unnoticed. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Client, Dispatcher } from 'undici';
 import type { GatewayError } from '../errors.ts';
 import type { Connections, Lane } from './connections.ts';
 import { networkFailure } from './failure.ts';
+import type { Connection, ConnectionUser } from './http1/connection.ts';
+import { requestHead } from './http1/request-head.ts';
 
 /** What becomes of the answer. After `onEnd` or `onFailure` nothing more is called. */
 export interface CallEvents {
@@ -16,22 +17,18 @@ export interface CallEvents {
 export interface CallRequest {
   readonly path: string;
   /** Flat list of names and values. */
-  readonly headers: string[];
+  readonly headers: readonly string[];
   readonly body: Buffer | string;
 }
 
-const STALE_CODES = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
-
-export class UpstreamCall implements Dispatcher.DispatchHandler {
+export class UpstreamCall implements ConnectionUser {
   private readonly connections: Connections;
   private readonly lane: Lane;
   private readonly request: CallRequest;
   private readonly provider: string;
   private readonly events: CallEvents;
-  private client: Client | undefined;
-  private controller: Dispatcher.DispatchController | undefined;
-  private reused = false;
-  private headersSeen = false;
+  private connection: Connection | undefined;
+  private headers: IncomingHttpHeaders | undefined;
   private over = false;
 
   constructor(connections: Connections, lane: Lane, request: CallRequest, provider: string, events: CallEvents) {
@@ -43,74 +40,67 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
   }
 
   start(): void {
-    const client = this.connections.take(this.lane);
-    this.client = client;
-    this.reused = client.stats.connected;
     const { path, headers, body } = this.request;
-    client.dispatch({ path, method: 'POST', headers, body }, this);
+    const bodyBytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    try {
+      const head = requestHead(this.lane.host, path, headers, bodyBytes);
+      this.connection = this.connections.take(this.lane);
+      this.connection.send(head, body, bodyBytes, this);
+    } catch (error) {
+      this.onLost(error as Error);
+    }
   }
 
   pause(): void {
-    this.controller?.pause();
+    this.connection?.pause();
   }
 
   resume(): void {
-    this.controller?.resume();
+    this.connection?.resume();
   }
 
   /** Ends the call without a word to `events`; the upstream sees the connection close. */
   abort(): void {
-    if (this.over) return;
     this.over = true;
-    this.controller?.abort(new Error('The call was given up.'));
     this.release(false);
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.controller = controller;
-    if (this.over) controller.abort(new Error('The call was given up.'));
-  }
-
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    if (this.over || status < 200) return;
-    this.headersSeen = true;
+  onHead(status: number, headers: IncomingHttpHeaders): void {
+    this.headers = headers;
     this.events.onHead(status, headers);
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onBytes(chunk: Buffer): void {
     if (!this.over) this.events.onBytes(chunk);
   }
 
-  onResponseEnd(): void {
+  onEnd(reusable: boolean): void {
     if (this.over) return;
     this.over = true;
-    this.release(true);
+    this.release(reusable);
     this.events.onEnd();
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  onLost(error: Error): void {
     if (this.over) return;
-    if (this.isStale(error)) {
-      this.release(false);
-      this.controller = undefined;
-      this.start();
-      return;
-    }
-    this.over = true;
+    const isStale = this.isStale();
     this.release(false);
-    this.events.onFailure(networkFailure(error, this.provider, this.headersSeen));
+    if (isStale) return this.start();
+    this.over = true;
+    this.events.onFailure(networkFailure(error, this.provider, this.headers !== undefined));
   }
 
   /** A kept-alive connection that the upstream had closed before it saw this request: asked once more on another. */
-  private isStale(error: Error): boolean {
-    return this.reused && !this.headersSeen && STALE_CODES.has((error as { code?: string }).code ?? '');
+  private isStale(): boolean {
+    const { connection } = this;
+    return connection !== undefined && connection.uses > 1 && !connection.hasAnswered;
   }
 
   private release(reusable: boolean): void {
-    const client = this.client;
-    if (client === undefined) return;
-    this.client = undefined;
-    if (reusable) this.connections.give(this.lane, client);
-    else this.connections.discard(this.lane, client);
+    const { connection } = this;
+    if (connection === undefined) return;
+    this.connection = undefined;
+    if (reusable) this.connections.give(this.lane, connection, String(this.headers?.['keep-alive'] ?? ''));
+    else this.connections.discard(this.lane, connection);
   }
 }

@@ -1,24 +1,23 @@
 /**
- * The only file that opens upstream sockets. Keeps one stack of idle connections per origin: the one used last is used
- * first, so that finding one costs the same with 5 as with 5,000 open streams.
+ * The connections to upstreams. Keeps one stack of idle ones per origin: the one used last is used first, so that finding
+ * one costs the same with 5 as with 5,000 open streams.
  */
-import { lookup } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
-import { Client, type Dispatcher } from 'undici';
-import { GatewayError } from '../errors.ts';
-import { isPublicAddress } from './addresses.ts';
+import { guardedLookup } from './guarded-lookup.ts';
+import { type Address, Connection } from './http1/connection.ts';
 
+/** How long an idle connection is kept, unless the upstream's `keep-alive` says less. */
 const KEEP_ALIVE_MS = 15_000;
-const KEEP_ALIVE_MAX_MS = 60_000;
-const CONNECT_TIMEOUT_MS = 10_000;
-const MAX_HEADER_BYTES = 64 * 1024;
+/** What is taken from the upstream's own limit, so that a request does not cross its goodbye. */
+const KEEP_ALIVE_MARGIN_MS = 1_000;
 /** Idle connections kept per origin; more are closed when they come back. */
 const MAX_IDLE = 256;
-const SWEEP_MS = 30_000;
+const SWEEP_MS = 5_000;
 
 export interface Lane {
-  readonly origin: string;
-  readonly idle: Client[];
+  /** Name and port, as the `host` header has it. */
+  readonly host: string;
+  readonly address: Address;
+  readonly idle: Connection[];
   open: number;
 }
 
@@ -34,104 +33,69 @@ export class Connections {
     const key = listed === undefined ? origin : `guarded ${origin} ${[...listed].join(' ')}`;
     let lane = this.lanes.get(key);
     if (lane === undefined) {
-      lane = new GuardableLane(origin, listed);
+      lane = newLane(origin, listed);
       this.lanes.set(key, lane);
     }
     return lane;
   }
 
-  take(lane: Lane): Client {
-    for (;;) {
-      const client = lane.idle.pop();
-      if (client === undefined) break;
-      if (!client.closed && !client.destroyed) return client;
+  take(lane: Lane): Connection {
+    const now = performance.now();
+    for (let connection = lane.idle.pop(); connection !== undefined; connection = lane.idle.pop()) {
+      if (connection.isQuiet && now < connection.goodUntil) return connection;
+      this.discard(lane, connection);
     }
     lane.open += 1;
-    return (lane as GuardableLane).connect();
+    return new Connection(lane.address);
   }
 
-  give(lane: Lane, client: Client): void {
-    if (!client.destroyed && !client.closed && lane.idle.length < MAX_IDLE) lane.idle.push(client);
-    else this.discard(lane, client);
+  /** `keepAlive` is the upstream's header of that name, '' without one. */
+  give(lane: Lane, connection: Connection, keepAlive: string): void {
+    const keptMs = keepAlive === '' ? KEEP_ALIVE_MS : keptFor(keepAlive);
+    if (keptMs <= 0 || !connection.isQuiet || lane.idle.length >= MAX_IDLE) return this.discard(lane, connection);
+    connection.goodUntil = performance.now() + keptMs;
+    lane.idle.push(connection);
   }
 
-  discard(lane: Lane, client: Client): void {
+  discard(lane: Lane, connection: Connection): void {
     lane.open -= 1;
-    if (!client.destroyed) client.destroy().catch(() => undefined);
+    connection.destroy();
   }
 
-  async close(): Promise<void> {
+  close(): void {
     clearInterval(this.sweeper);
-    const clients = [...this.lanes.values()].flatMap((lane) => lane.idle);
+    for (const lane of this.lanes.values()) for (const connection of lane.idle) connection.destroy();
     this.lanes.clear();
-    await Promise.all(clients.map((client) => client.destroy()));
   }
 
-  /** Drops idle clients whose socket is gone, and lanes that nobody uses any more. */
+  /** Drops idle connections that are of no use, and lanes that nobody uses any more. */
   private sweep(): void {
+    const now = performance.now();
     for (const [key, lane] of this.lanes) {
-      const kept = lane.idle.filter((client) => client.stats.connected);
-      for (const client of lane.idle) if (!kept.includes(client)) this.discard(lane, client);
-      lane.idle.splice(0, lane.idle.length, ...kept);
+      const connections = lane.idle.splice(0);
+      for (const connection of connections) {
+        if (connection.isQuiet && now < connection.goodUntil) lane.idle.push(connection);
+        else this.discard(lane, connection);
+      }
       if (lane.open === 0) this.lanes.delete(key);
     }
   }
 }
 
-class GuardableLane implements Lane {
-  readonly origin: string;
-  readonly idle: Client[] = [];
-  open = 0;
-  private readonly options: Client.Options;
-
-  constructor(origin: string, listed: ReadonlySet<string> | undefined) {
-    this.origin = origin;
-    this.options = {
-      pipelining: 1,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
-      maxHeaderSize: MAX_HEADER_BYTES,
-      allowH2: false,
-      connect: {
-        timeout: CONNECT_TIMEOUT_MS,
-        ...(listed === undefined ? {} : { lookup: guardedLookup(origin, listed) }),
-      },
-    };
-  }
-
-  connect(): Client {
-    return new Client(this.origin, this.options);
-  }
+function keptFor(keepAlive: string): number {
+  const seconds = /timeout=(\d{1,6})/i.exec(keepAlive)?.[1];
+  return seconds === undefined ? KEEP_ALIVE_MS : Math.min(KEEP_ALIVE_MS, Number(seconds) * 1000 - KEEP_ALIVE_MARGIN_MS);
 }
 
-/** Resolves a name and refuses it if any of its addresses is private: the check and the connection see the same addresses. */
-function guardedLookup(origin: string, listed: ReadonlySet<string>): LookupFunction {
+function newLane(origin: string, listed: ReadonlySet<string> | undefined): Lane {
   const url = new URL(origin);
-  return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error) return callback(error, '', 0);
-      const hidden = addresses.find(({ address }) => !isReachable(url, address, listed));
-      if (hidden !== undefined) return callback(hostRefusal(), '', 0);
-      if (options.all) return callback(null, addresses);
-      const first = addresses[0];
-      return first === undefined ? callback(hostRefusal(), '', 0) : callback(null, first.address, first.family);
-    });
+  const secure = url.protocol === 'https:';
+  const address: Address = {
+    secure,
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
+    lookup: listed === undefined ? undefined : guardedLookup(url, listed),
+    session: undefined,
   };
+  return { host: url.host, address, idle: [], open: 0 };
 }
-
-function isReachable(url: URL, address: string, listed: ReadonlySet<string>): boolean {
-  if (isPublicAddress(address)) return true;
-  const host = isIP(address) === 6 ? `[${address}]` : address;
-  return listed.has(new URL(`${url.protocol}//${host}${url.port === '' ? '' : `:${url.port}`}`).origin);
-}
-
-function hostRefusal(): GatewayError {
-  return new GatewayError(
-    'host_not_allowed',
-    'The custom host leads to a private address that this installation does not list.',
-  );
-}
-
-export type UpstreamHandler = Dispatcher.DispatchHandler;

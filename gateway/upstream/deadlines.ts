@@ -1,10 +1,13 @@
 /**
- * One coarse clock for all time limits: a limit costs a place in a set instead of a timer. A limit expires within
+ * One coarse clock for all time limits: a limit costs a place in a roster instead of a timer. A limit expires within
  * `TICK_MS` after its time.
  */
+import { Roster, type Rostered } from '../roster.ts';
+
 const TICK_MS = 25;
 
-export class Deadline {
+export class Deadline implements Rostered {
+  place = -1;
   /** `performance.now()` milliseconds; Infinity while nothing is awaited. */
   at: number;
   readonly expire: () => void;
@@ -16,7 +19,7 @@ export class Deadline {
 }
 
 export class Deadlines {
-  private readonly pending = new Set<Deadline>();
+  private readonly pending = new Roster<Deadline>();
   private timer: NodeJS.Timeout | undefined;
 
   add(deadline: Deadline): void {
@@ -31,15 +34,10 @@ export class Deadlines {
   close(): void {
     clearInterval(this.timer);
     this.timer = undefined;
-    this.pending.clear();
   }
 
   private readonly sweep = (): void => {
     const now = performance.now();
-    for (const deadline of this.pending) {
-      if (deadline.at > now) continue;
-      this.pending.delete(deadline);
-      deadline.expire();
-    }
+    for (const deadline of this.pending.takeWhere(({ at }) => at <= now)) deadline.expire();
   };
 }

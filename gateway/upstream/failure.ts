@@ -1,20 +1,17 @@
 /** Names what went wrong on the way to an upstream, without its words: certificate texts and addresses stay inside. */
 import { GatewayError } from '../errors.ts';
+import { HttpFault } from './http1/http-fault.ts';
 
 const TLS_CODE = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA)/;
-const CODES: Readonly<Record<string, 'upstream_invalid' | 'upstream_timeout'>> = {
-  UND_ERR_HEADERS_OVERFLOW: 'upstream_invalid',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'upstream_invalid',
-};
-
 export function networkFailure(error: unknown, provider: string, headersSeen: boolean): GatewayError {
   if (error instanceof GatewayError) return error;
+  if (error instanceof HttpFault && error.kind === 'invalid')
+    return failed('upstream_invalid', `${provider} answered with something that is not HTTP/1.1.`, provider, error);
   const code = codeOf(error);
+  if (code === '' && !(error instanceof HttpFault))
+    return new GatewayError('internal', 'Something went wrong in the gateway.', { cause: error });
   if (TLS_CODE.test(code))
     return failed('upstream_tls', `${provider} has no certificate that this gateway trusts.`, provider, error);
-  if (CODES[code] === 'upstream_invalid' || code.startsWith('HPE_') || isParserError(error)) {
-    return failed('upstream_invalid', `${provider} answered with something that is not HTTP/1.1.`, provider, error);
-  }
   if (headersSeen) return failed('upstream_cut', `${provider} broke off in the middle of its answer.`, provider, error);
   return failed(
     'upstream_unreachable',
@@ -36,8 +33,4 @@ function failed(
 function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' ? code : '';
-}
-
-function isParserError(error: unknown): boolean {
-  return (error as { name?: unknown } | null)?.name === 'HTTPParserError';
 }
