@@ -123,7 +123,10 @@ class AttemptRun implements CallEvents {
     const status = this.attempt.status ?? 0;
     const owned = this.upstream.ownsCredential;
     if (status < 200 || status >= 300)
-      return this.fail(upstreamProblem(status, this.body.taken(), this.headers, this.upstream, owned), status);
+      return this.fail(
+        upstreamProblem(status, this.body.taken(), this.headers, this.upstream, owned),
+        status < 400 ? undefined : status,
+      );
     try {
       this.succeed(decodeUnary(this.context, this.settings, this.upstream, this.body.taken()));
     } catch (error) {

@@ -34,6 +34,8 @@ export interface GatewayOptions {
   readonly drainMs: number;
   /** The `OTEL_*` variables. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** What circuit breakers measure their cooldown by, milliseconds; default the monotonic clock. */
+  readonly breakerClock?: () => number;
   /** Where log lines go; default standard output. */
   readonly logSink?: LineSink;
 }
@@ -87,7 +89,7 @@ async function makeState(options: GatewayOptions, refusals: { count: number }): 
     level: options.logLevel,
     ...(options.logSink === undefined ? {} : { sink: options.logSink }),
   });
-  const breakers = new Breakers(() => performance.now());
+  const breakers = new Breakers(options.breakerClock ?? (() => performance.now()));
   const gateway: GatewayState = {
     open: options.open,
     connections: new Connections(),

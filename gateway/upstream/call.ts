@@ -21,6 +21,9 @@ export interface CallRequest {
   readonly body: Buffer | string;
 }
 
+/** No upstream closes a connection that was idle for a shorter time. */
+const STALE_FROM_MS = 1_000;
+
 export class UpstreamCall implements ConnectionUser {
   private readonly connections: Connections;
   private readonly lane: Lane;
@@ -90,10 +93,13 @@ export class UpstreamCall implements ConnectionUser {
     this.events.onFailure(networkFailure(error, this.provider, this.headers !== undefined));
   }
 
-  /** A kept-alive connection that the upstream had closed before it saw this request: asked once more on another. */
+  /**
+   * A kept-alive connection that the upstream had closed before it saw this request: asked once more on another. One that
+   * was in use a moment ago was broken because of this request, which is then not asked twice.
+   */
   private isStale(): boolean {
     const { connection } = this;
-    return connection !== undefined && connection.uses > 1 && !connection.hasAnswered;
+    return connection !== undefined && connection.restedMs >= STALE_FROM_MS && !connection.hasAnswered;
   }
 
   private release(reusable: boolean): void {

@@ -42,7 +42,10 @@ export class Connections {
   take(lane: Lane): Connection {
     const now = performance.now();
     for (let connection = lane.idle.pop(); connection !== undefined; connection = lane.idle.pop()) {
-      if (connection.isQuiet && now < connection.goodUntil) return connection;
+      if (connection.isQuiet && now < connection.goodUntil) {
+        connection.restedMs = now - connection.idleSince;
+        return connection;
+      }
       this.discard(lane, connection);
     }
     lane.open += 1;
@@ -53,7 +56,8 @@ export class Connections {
   give(lane: Lane, connection: Connection, keepAlive: string): void {
     const keptMs = keepAlive === '' ? KEEP_ALIVE_MS : keptFor(keepAlive);
     if (keptMs <= 0 || !connection.isQuiet || lane.idle.length >= MAX_IDLE) return this.discard(lane, connection);
-    connection.goodUntil = performance.now() + keptMs;
+    connection.idleSince = performance.now();
+    connection.goodUntil = connection.idleSince + keptMs;
     lane.idle.push(connection);
   }
 

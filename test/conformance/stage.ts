@@ -5,6 +5,8 @@ import { startUpstream, type Upstream } from '../fakes/upstream.ts';
 
 export interface Stage {
   readonly gateway: TestGateway;
+  /** What it was fed with. */
+  readonly manifests: string;
   /** In the order in which they were asked for; each answers with a chat completion unless scripted. */
   readonly upstreams: readonly Upstream[];
   at(index: number): Upstream;
@@ -26,9 +28,11 @@ export async function startStage(
   options: (upstreams: readonly Upstream[]) => TestGatewayOptions = () => ({}),
 ): Promise<Stage> {
   const upstreams = await Promise.all(Array.from({ length: count }, () => startUpstream(chat())));
-  const gateway = await startTestGateway({ manifests: manifests(upstreams), ...options(upstreams) });
+  const fed = manifests(upstreams);
+  const gateway = await startTestGateway({ manifests: fed, ...options(upstreams) });
   return {
     gateway,
+    manifests: fed,
     upstreams,
     at(index) {
       const upstream = upstreams[index];

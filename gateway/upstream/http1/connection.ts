@@ -29,9 +29,10 @@ const LANDING = Buffer.allocUnsafeSlow(64 * 1024);
 
 export class Connection {
   readonly socket: Socket;
-  /** Exchanges begun on it. */
-  uses = 0;
-  /** `performance.now()` after which it is not used again while it is idle. */
+  /** How long it had been idle before the exchange that is under way, milliseconds. */
+  restedMs = 0;
+  /** `performance.now()` when it was last given back, and after which it is not taken again. */
+  idleSince = 0;
   goodUntil = Number.POSITIVE_INFINITY;
   /** Whether any byte came in the exchange that is under way. */
   hasAnswered = false;
@@ -58,7 +59,6 @@ export class Connection {
 
   /** Begins an exchange. `head` with the empty line that ends it; `bodyBytes` is the length of the body in UTF-8. */
   send(head: string, body: Buffer | string, bodyBytes: number, user: ConnectionUser): void {
-    this.uses += 1;
     this.hasAnswered = false;
     this.user = user;
     this.parser = new AnswerParser(user);
