@@ -4,6 +4,7 @@
  */
 import { GatewayError } from '../errors.ts';
 import type { Provider, Usage } from '../providers/provider.ts';
+import { endLines, unfinished } from './end-lines.ts';
 import { canonicalBytes, EventLines, endOfEvent, type RawEvent, readEvent } from './event-lines.ts';
 import { Lookout } from './lookout.ts';
 import type { StreamTransform } from './transform.ts';
@@ -32,6 +33,7 @@ export interface EventReader {
 }
 
 export class PassThrough implements StreamTransform {
+  begun = false;
   private readonly lines = new EventLines(MAX_EVENT_BYTES);
   private readonly reader: EventReader;
   private readonly provider: Provider;
@@ -58,7 +60,10 @@ export class PassThrough implements StreamTransform {
     let start = 0;
     for (;;) {
       const plainEnd = this.endOfPlain(text, start, lookout);
-      if (plainEnd > start) this.add(bytes.subarray(start, plainEnd));
+      if (plainEnd > start) {
+        this.begun = true;
+        this.add(bytes.subarray(start, plainEnd));
+      }
       const end = endOfEvent(bytes, plainEnd);
       start = plainEnd;
       if (end === -1) break;
@@ -85,12 +90,9 @@ export class PassThrough implements StreamTransform {
   }
 
   end(): Buffer | undefined {
-    this.lines.end(this.onEvent);
+    endLines(this.lines, this.onEvent, this.provider.name);
     if (!this.reader.finished) {
-      if (!this.reader.mayEnd())
-        throw new GatewayError('upstream_cut', `${this.provider.name} ended its stream before it had finished.`, {
-          provider: this.provider.name,
-        });
+      if (!this.reader.mayEnd()) throw unfinished(this.provider.name);
       this.out.push(Buffer.from(this.reader.endMarker));
     }
     return this.taken();
@@ -100,6 +102,7 @@ export class PassThrough implements StreamTransform {
     if (this.reader.finished) return;
     const data = event.data;
     if (data !== undefined && !isDataAllowed(data)) throw garbage(this.provider);
+    if (data !== undefined) this.begun = true;
     if (data !== undefined && !this.reader.read(event, data)) return;
     this.add(canonicalBytes(event));
   };

@@ -140,7 +140,7 @@ export class StreamAnswer implements CallEvents {
   private deliver(out: Buffer | string): void {
     if (this.response !== undefined && this.heldBytes === 0) this.write(this.response, out);
     else this.hold(out);
-    if (!this.committed && this.terms.delivery === 'live') this.commit();
+    if (!this.committed && this.terms.delivery === 'live' && this.transform.begun) this.commit();
   }
 
   private hold(out: Buffer | string): void {

@@ -9,6 +9,8 @@ export interface StreamTransform {
   push(chunk: Buffer): Buffer | string | undefined;
   /** The clean end of the upstream's body -> last bytes for the caller. Throws `upstream_cut` when it was not finished. */
   end(): Buffer | string | undefined;
+  /** Whether anything was said yet: comments alone are nothing. */
+  readonly begun: boolean;
   readonly usage: Usage | undefined;
   readonly model: string | undefined;
 }

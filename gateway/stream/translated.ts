@@ -1,13 +1,14 @@
 /** A stream whose two ends speak different dialects: every event is parsed, turned into hub chunks, and written anew. */
 import type { StreamEncoder } from '../dialects/dialect.ts';
-import { GatewayError } from '../errors.ts';
 import type { Json, ServerSentEvent, StreamDecoder, Usage } from '../providers/provider.ts';
+import { endLines, unfinished } from './end-lines.ts';
 import { EventLines, type RawEvent } from './event-lines.ts';
 import { MAX_EVENT_BYTES } from './pass-through.ts';
 import type { StreamTransform } from './transform.ts';
 
 export class Translated implements StreamTransform {
   model: string | undefined;
+  begun = false;
   private readonly lines = new EventLines(MAX_EVENT_BYTES);
   private readonly decoder: StreamDecoder;
   private readonly encoder: StreamEncoder;
@@ -32,12 +33,8 @@ export class Translated implements StreamTransform {
   }
 
   end(): string | undefined {
-    this.lines.end(this.onEvent);
-    if (!this.decoder.finished) {
-      throw new GatewayError('upstream_cut', `${this.provider} ended its stream before it had finished.`, {
-        provider: this.provider,
-      });
-    }
+    endLines(this.lines, this.onEvent, this.provider);
+    if (!this.decoder.finished) throw unfinished(this.provider);
     this.out += this.encoder.end();
     return this.taken();
   }
@@ -52,7 +49,9 @@ export class Translated implements StreamTransform {
     this.model ??= typeof chunk['model'] === 'string' ? chunk['model'] : undefined;
     const choices = chunk['choices'];
     const isUsageAlone = Array.isArray(choices) && choices.length === 0;
-    if (!isUsageAlone || this.keepUsage) this.out += this.encoder.encode(chunk);
+    if (isUsageAlone && !this.keepUsage) return;
+    this.begun = true;
+    this.out += this.encoder.encode(chunk);
   }
 
   private taken(): string | undefined {

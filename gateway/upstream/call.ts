@@ -87,10 +87,11 @@ export class UpstreamCall implements ConnectionUser {
   onLost(error: Error): void {
     if (this.over) return;
     const isStale = this.isStale();
+    const hasAnswered = this.connection?.hasAnswered ?? false;
     this.release(false);
     if (isStale) return this.start();
     this.over = true;
-    this.events.onFailure(networkFailure(error, this.provider, this.headers !== undefined));
+    this.events.onFailure(networkFailure(error, this.provider, hasAnswered));
   }
 
   /**
