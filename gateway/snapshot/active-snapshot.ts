@@ -1,4 +1,6 @@
 /** A snapshot made ready for requests. Immutable to its readers; plans are built when first asked for. */
+
+import type { Config } from '#crds/config/schema.ts';
 import type {
   ConfigRecord,
   CredentialRecord,
@@ -171,10 +173,19 @@ function knownKey(record: KeyRecord): KnownKey {
   };
 }
 
-function assertProvidersKnown(source: Snapshot): void {
-  const unknown = source.integrations.find((record) => PROVIDERS.get(record.provider) === undefined);
-  if (unknown !== undefined)
-    throw new Error(
-      `Integration ${unknown.namespace}/${unknown.name} names the provider "${unknown.provider}", which this gateway does not know`,
-    );
+/** The operator refuses what its catalogue lacks: a name that is unknown here was accepted by a newer version. */
+function assertProvidersKnown({ integrations, configs }: Snapshot): void {
+  for (const record of integrations) assertKnown(record.provider, 'Integration', record);
+  for (const record of configs) assertTargetsKnown(record.config, record);
+}
+
+function assertTargetsKnown(config: Config, record: ConfigRecord): void {
+  const { provider, targets = [] } = config;
+  if (provider?.startsWith('@') === false) assertKnown(provider, 'GatewayConfig', record);
+  for (const target of targets) assertTargetsKnown(target, record);
+}
+
+function assertKnown(provider: string, kind: string, { namespace, name }: { namespace: string; name: string }): void {
+  if (PROVIDERS.has(provider)) return;
+  throw new Error(`${kind} ${namespace}/${name} names the provider "${provider}", which this gateway does not know`);
 }

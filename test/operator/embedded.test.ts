@@ -1,72 +1,13 @@
 /** The real entry in a process of its own: what a new user sees, and what an edit does to running calls. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { cpSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Folder, makeFolder, sleep, until } from './folder.ts';
-import { documents, manifest, NODE, REPOSITORY } from './worlds.ts';
+import { atEnd, endAll, launch, start } from './embedded-process.ts';
+import { makeFolder, sleep, until } from './folder.ts';
+import { documents, manifest, REPOSITORY } from './worlds.ts';
 
-const ends: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-interface Running {
-  readonly folder: Folder;
-  readonly origin: string;
-  readonly admin: string;
-  readonly startedInMs: number;
-  readonly out: () => string;
-  readonly errors: () => string;
-  readonly child: ChildProcess;
-  /** Resolves with the exit status. */
-  readonly ended: Promise<number | null>;
-}
-
-function launch(folder: Folder, argv: readonly string[], env: Record<string, string>) {
-  const child = spawn(NODE, [`${REPOSITORY}/operator/embedded.ts`, ...argv], {
-    cwd: REPOSITORY,
-    env: { PATH: process.env.PATH, INIT_CWD: folder.path, ...env },
-  });
-  const text = { out: '', errors: '' };
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text.out += chunk;
-  });
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    text.errors += chunk;
-  });
-  const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-  ends.push(async () => {
-    child.kill('SIGKILL');
-    await ended;
-  });
-  return { child, ended, text };
-}
-
-async function start(folder: Folder, argv: readonly string[] = [], env: Record<string, string> = {}): Promise<Running> {
-  ends.push(() => folder.remove());
-  const startedMs = performance.now();
-  const { child, ended, text } = launch(
-    folder,
-    ['--port', '0', '--admin-port', '0', '--log-level', 'error', ...argv],
-    env,
-  );
-  await until(
-    () => /^Admin .*$/m.test(text.out) && text.out.endsWith('\n'),
-    10_000,
-    () => text,
-  );
-  return {
-    folder,
-    child,
-    ended,
-    startedInMs: performance.now() - startedMs,
-    origin: /^API +(http\S+)\/v1$/m.exec(text.out)?.[1] ?? '',
-    admin: /^Admin +(http\S+)\//m.exec(text.out)?.[1] ?? '',
-    out: () => text.out,
-    errors: () => text.errors,
-  };
-}
+afterEach(endAll);
 
 const KEY = 'my-own-key-of-the-test';
 const OWN = documents(
@@ -172,11 +113,11 @@ describe('npm start', () => {
 
   it.each(['port', 'admin-port'])('names --%s when it is in use', async (flag) => {
     const other = createServer().listen(0, '127.0.0.1');
-    ends.push(() => other.close());
+    atEnd(() => other.close());
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as { port: number };
     const folder = makeFolder();
-    ends.push(() => folder.remove());
+    atEnd(() => folder.remove());
     const ports = ['--port', '0', '--admin-port', '0', `--${flag}`, String(port)];
     const { ended, text } = launch(folder, ports, {});
     expect(await ended).toBe(2);
