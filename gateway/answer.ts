@@ -10,7 +10,7 @@ import { copyDown } from './upstream/headers.ts';
 
 const JSON_TYPE = 'application/json';
 /** Smaller bodies go out as text together with their headers: one write is cheaper than a vector of two. */
-const ONE_WRITE_BYTES = 16 * 1024;
+const ONE_WRITE_BYTES = 4 * 1024;
 
 /** Headers that every answer carries. Flat list. */
 function commonHeaders(context: RequestContext): string[] {

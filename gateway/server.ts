@@ -115,9 +115,11 @@ async function makeState(options: GatewayOptions, refusals: { count: number }): 
   return gateway;
 }
 
+/** Those of stored configs: a caller who writes a new config into each request must not add a series with each. */
 function* breakerReadings(breakers: Breakers): Generator<BreakerReading> {
   for (const { breakerKey, phase } of breakers.states())
-    yield { key: breakerKey, state: phase === 'half-open' ? 'half_open' : phase };
+    if (!breakerKey.startsWith('inline '))
+      yield { key: breakerKey, state: phase === 'half-open' ? 'half_open' : phase };
 }
 
 function load(

@@ -12,10 +12,13 @@ const MODEL = /"model"\s*:\s*"((?:[^"\\]|\\.){1,256})"/;
 const ERROR = /^\{\s*"error"\s*:\s*[{"]/;
 const OPEN_ARRAY = 91;
 
-/** The end marker, errors, and what the two usual ways to write JSON make of the rest. */
+/**
+ * What the two usual ways to write JSON make of a finished choice and of usage. They begin with letters that are rare in
+ * a chunk: a search looks for the first letter first.
+ */
 const SIGNS = {
-  compact: ['"finish_reason":"', '"usage":{', 'data: [', 'data: {"error"'],
-  spaced: ['"finish_reason": "', '"usage": {', 'data: [', 'data: {"error"'],
+  compact: ['_reason":"', 'usage":{'],
+  spaced: ['_reason": "', 'usage": {'],
 } as const;
 
 export class ChatEvents implements EventReader {

@@ -48,10 +48,10 @@ export class EventLines {
     return this.atStart ? this.withoutMark(bytes) : bytes;
   }
 
-  /** Keeps the bytes from `start` on: an event that is not complete. */
+  /** Keeps a copy of the bytes from `start` on: an event that is not complete may be so for long. */
   keep(bytes: Buffer, start: number): void {
     if (bytes.length - start > this.maxEventBytes) throw tooLarge(this.maxEventBytes);
-    if (start < bytes.length) this.rest = start === 0 ? bytes : bytes.subarray(start);
+    if (start < bytes.length) this.rest = Buffer.from(bytes.subarray(start));
   }
 
   /** The upstream's body is over: a last event without its blank line counts. */

@@ -15,6 +15,7 @@ const OPEN = 123;
 const CLOSE = 125;
 const LF = 10;
 const PLAIN = 'data: {';
+const ERROR = 'data: {"error"';
 
 /** What one dialect says in its events. One instance per stream. */
 export interface EventReader {
@@ -83,7 +84,10 @@ export class PassThrough implements StreamTransform {
     for (;;) {
       const feed = text.indexOf('\n', end);
       const isPlain =
-        text.charCodeAt(feed + 1) === LF && text.charCodeAt(feed - 1) === CLOSE && text.startsWith(PLAIN, end);
+        text.charCodeAt(feed + 1) === LF &&
+        text.charCodeAt(feed - 1) === CLOSE &&
+        text.startsWith(PLAIN, end) &&
+        !text.startsWith(ERROR, end);
       if (feed === -1 || feed > limit || !isPlain) return end;
       end = feed + 2;
     }

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '../errors.ts';
 import type { Upstream } from '../plan/plan.ts';
 import type { UpstreamProblem } from '../providers/provider.ts';
+import { withoutCredential } from './without-credential.ts';
 
 const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
@@ -34,7 +35,7 @@ export function upstreamProblem(
   if (owned && (status === 401 || status === 403)) {
     return new GatewayError('upstream_auth', `${provider} refused the stored credential (${status}).`, { provider });
   }
-  const problem = readProblem(body, headers, upstream);
+  const problem = readProblem(body, headers, upstream, owned);
   return new GatewayError(
     status === 429 ? 'upstream_rate_limited' : 'upstream_error',
     problem?.message ?? `${provider} answered with status ${status}.`,
@@ -46,10 +47,16 @@ export function upstreamProblem(
   );
 }
 
-function readProblem(body: Buffer, headers: IncomingHttpHeaders, upstream: Upstream): UpstreamProblem | undefined {
+function readProblem(
+  body: Buffer,
+  headers: IncomingHttpHeaders,
+  upstream: Upstream,
+  owned: boolean,
+): UpstreamProblem | undefined {
   if (!(headers['content-type'] ?? '').includes('json')) return undefined;
+  const text = body.toString('utf8');
   try {
-    return upstream.provider.readProblem(JSON.parse(body.toString('utf8')));
+    return upstream.provider.readProblem(JSON.parse(owned ? withoutCredential(text, upstream.headers) : text));
   } catch {
     return undefined;
   }

@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noThenProperty: the config object's own word
 /** Every key of the config object, right and wrong; the tests of the language run over these tables. */
 
 import { nested } from './nested.ts';

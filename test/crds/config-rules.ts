@@ -1,4 +1,3 @@
-// biome-ignore-all lint/suspicious/noThenProperty: the config object's own word
 /** Rules between the keys of a config, kept and broken. */
 import { BASE, TARGETS as targets } from './config-keys.ts';
 

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net';
 import { connect as connectPlain, type LookupFunction } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { Slab } from '../slab.ts';
 import { AnswerParser, type AnswerParts } from './answer-parser.ts';
 
 /** Who has an exchange on a connection. After `onEnd` or `onLost` nothing more is called. */
@@ -22,10 +23,11 @@ export interface Address {
 const CONNECT_TIMEOUT_MS = 10_000;
 const PROBE_AFTER_MS = 60_000;
 /** Smaller bodies go out as text together with their head: one write is cheaper than a vector of two. */
-const ONE_WRITE_BYTES = 16 * 1024;
+const ONE_WRITE_BYTES = 4 * 1024;
 
-/** Every read lands here first, then in a buffer of its own size: a socket that waits holds no memory for what may come. */
+/** Every read lands here first: a socket that waits holds no memory for what may come. */
 const LANDING = Buffer.allocUnsafeSlow(64 * 1024);
+const slab = new Slab();
 
 export class Connection {
   readonly socket: Socket;
@@ -91,8 +93,7 @@ export class Connection {
 
   private readonly onRead = (bytes: number): boolean => {
     this.hasAnswered = true;
-    const chunk = Buffer.allocUnsafe(bytes);
-    LANDING.copy(chunk, 0, 0, bytes);
+    const chunk = slab.copyOf(LANDING, bytes);
     const { parser } = this;
     // Bytes that nobody asked for could be taken for the answer to the next request.
     if (parser === undefined || parser.isOver) this.destroy();
