@@ -1,11 +1,13 @@
-/** The way out: readiness off, a grace, no new connections, running requests to their end, then an error event. */
+/** The way out: readiness off, a grace, no new connections, running requests to their end, then an error for the rest. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from './errors.ts';
 import type { GatewayState } from './gateway-state.ts';
+import type { RequestContext } from './request-context.ts';
+import { breakOff } from './serve-exchange.ts';
 
 const POLL_MS = 20;
-/** Streams that were ended with an error event may still be on their way out. */
+/** What was ended with an error may still be on its way out. */
 const LAST_WORDS_MS = 500;
 
 export async function drainRequests(
@@ -18,14 +20,18 @@ export async function drainRequests(
   const closed = api.close();
   await idle(gateway, limits.drainMs);
   if (gateway.running.size > 0) {
-    for (const context of gateway.running.list())
-      context.routed?.reply?.stream?.cut(
-        new GatewayError('draining', 'This replica is shutting down: the stream was cut.'),
-      );
+    for (const context of gateway.running.list()) endNow(context);
     await idle(gateway, LAST_WORDS_MS);
   }
   api.server.closeAllConnections();
   await closed;
+}
+
+function endNow(context: RequestContext): void {
+  const stream = context.routed?.reply?.stream;
+  if (stream === undefined)
+    breakOff(context, new GatewayError('draining', 'This replica is shutting down: try again.'));
+  else stream.cut(new GatewayError('draining', 'This replica is shutting down: the stream was cut.'));
 }
 
 async function idle(gateway: GatewayState, limitMs: number): Promise<void> {

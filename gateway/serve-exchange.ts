@@ -149,9 +149,17 @@ function logDefect(context: RequestContext, error: GatewayError): void {
   });
 }
 
+/** Answers with an error in place of what is under way; does nothing once an answer has begun. */
+export function breakOff(context: RequestContext, error: GatewayError): void {
+  if (context.gone || context.response.headersSent) return;
+  sendError(context, error);
+  context.gone = true;
+  context.onGone?.();
+}
+
 function settle(context: RequestContext): void {
   const { exchange, gateway } = context;
-  if (context.gone) exchange.status = CLIENT_CLOSED;
+  if (context.gone && !context.response.writableEnded) exchange.status = CLIENT_CLOSED;
   gateway.running.delete(context);
   gateway.metrics.settle(exchange);
   gateway.log.request(exchange);

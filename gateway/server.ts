@@ -53,7 +53,7 @@ export interface Gateway {
   readonly adminOrigin: string;
   /** Swaps the snapshot between two requests; a bad one changes nothing. */
   load(encoded: EncodedSnapshot): Ack;
-  /** Finishes what runs, then ends everything. */
+  /** Finishes what runs, then ends everything; once, however often it is called. */
   drain(): Promise<void>;
 }
 
@@ -71,15 +71,20 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       throw error;
     },
   );
+  const end = async (): Promise<void> => {
+    await drainRequests(gateway, api, options);
+    await Promise.all([admin.close(), simulator.close(), gateway.connections.close(), gateway.tracing.shutdown()]);
+    gateway.deadlines.close();
+    await gateway.log.close();
+  };
+  let ended: Promise<void> | undefined;
   return {
     origin,
     adminOrigin: admin.origin,
     load: (encoded) => load(gateway, encoded, simulator.origin, refusals),
-    async drain() {
-      await drainRequests(gateway, api, options);
-      await Promise.all([admin.close(), simulator.close(), gateway.connections.close(), gateway.tracing.shutdown()]);
-      gateway.deadlines.close();
-      await gateway.log.close();
+    drain() {
+      ended ??= end();
+      return ended;
     },
   };
 }

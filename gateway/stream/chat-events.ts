@@ -12,13 +12,10 @@ const MODEL = /"model"\s*:\s*"((?:[^"\\]|\\.){1,256})"/;
 const ERROR = /^\{\s*"error"\s*:\s*[{"]/;
 const OPEN_ARRAY = 91;
 
-/**
- * What the two usual ways to write JSON make of a finished choice and of usage. They begin with letters that are rare in
- * a chunk: a search looks for the first letter first.
- */
+/** A finished choice and usage, in the two usual ways to write JSON: from their first underscore on. */
 const SIGNS = {
-  compact: ['_reason":"', 'usage":{'],
-  spaced: ['_reason": "', 'usage": {'],
+  compact: ['_reason":"', '_tokens"'],
+  spaced: ['_reason": "', '_tokens"'],
 } as const;
 
 export class ChatEvents implements EventReader {
