@@ -66,7 +66,7 @@ const bestOf: Rule = (value, body) => {
   const wrong = integer(0, 20)(value, body);
   if (wrong !== undefined) return wrong;
   if (body['stream'] === true) return 'cannot be streamed';
-  return typeof body['n'] === 'number' && body['n'] > (value as number) ? 'must not be less than n' : undefined;
+  return typeof body['n'] === 'number' && body['n'] >= (value as number) ? 'must be greater than n' : undefined;
 };
 
 const SAMPLING: Bounds = [
