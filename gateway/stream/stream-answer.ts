@@ -8,6 +8,7 @@ import type { Attempt } from '../exchange.ts';
 import type { Usage } from '../providers/provider.ts';
 import type { CallEvents, UpstreamCall } from '../upstream/call.ts';
 import { Deadline, type Deadlines } from '../upstream/deadlines.ts';
+import { ChunkWriter } from './chunk-writer.ts';
 import type { StreamTransform } from './transform.ts';
 
 /** Bytes held for a caller that is not attached yet or reads slowly. */
@@ -42,6 +43,7 @@ export class StreamAnswer implements CallEvents {
   private ended = false;
   private failure: GatewayError | undefined;
   private response: ServerResponse | undefined;
+  private writer: ChunkWriter | undefined;
   private errorEvent: ((error: GatewayError) => string) | undefined;
   private onSettled: ((outcome: StreamOutcome) => void) | undefined;
   private blocked = false;
@@ -114,8 +116,8 @@ export class StreamAnswer implements CallEvents {
     this.onSettled = onSettled;
     if (this.failure !== undefined) return this.breakOff(this.failure);
     if (this.ended) return this.finish(response);
-    response.on('drain', this.onDrain);
-    this.flush(response);
+    this.writer = new ChunkWriter(response, this.onDrain);
+    this.flush(this.writer);
   }
 
   /** All of a stream that finished before it was handed over; undefined for any other. */
@@ -138,7 +140,7 @@ export class StreamAnswer implements CallEvents {
   }
 
   private deliver(out: Buffer | string): void {
-    if (this.response !== undefined && this.heldBytes === 0) this.write(this.response, out);
+    if (this.writer !== undefined && this.heldBytes === 0) this.write(this.writer, out);
     else this.hold(out);
     if (!this.committed && this.terms.delivery === 'live' && this.transform.begun) this.commit();
   }
@@ -165,13 +167,13 @@ export class StreamAnswer implements CallEvents {
     this.onCommit(undefined);
   }
 
-  private write(response: ServerResponse, out: Buffer | string): void {
-    if (!response.write(out)) this.pause();
+  private write(writer: ChunkWriter, out: Buffer | string): void {
+    if (!writer.write(out)) this.pause();
   }
 
-  private flush(response: ServerResponse): void {
+  private flush(writer: ChunkWriter): void {
     const out = this.taken();
-    if (out !== undefined) this.write(response, out);
+    if (out !== undefined) this.write(writer, out);
     if (!this.blocked) this.call.resume();
   }
 
@@ -191,10 +193,10 @@ export class StreamAnswer implements CallEvents {
   }
 
   private readonly onDrain = (): void => {
-    if (!this.blocked || this.response === undefined) return;
+    if (!this.blocked || this.writer === undefined) return;
     this.blocked = false;
     this.idle.at = performance.now() + this.terms.idleTimeoutMs;
-    this.flush(this.response);
+    this.flush(this.writer);
   };
 
   private readonly onIdle = (): void => {
@@ -236,6 +238,8 @@ export class StreamAnswer implements CallEvents {
   }
 
   private close(): void {
+    this.writer?.release();
+    this.writer = undefined;
     this.deadlines.delete(this.idle);
     this.attempt.endedAt ??= performance.now();
   }
