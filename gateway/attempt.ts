@@ -4,6 +4,7 @@ import { decodeUnary, streamTransform } from './answer-dialect.ts';
 import { GatewayError } from './errors.ts';
 import type { Attempt } from './exchange.ts';
 import { failedReply, refusedReply } from './failed-reply.ts';
+import type { TimeLimits } from './gateway-state.ts';
 import type { Settings, Target, Upstream } from './plan/plan.ts';
 import type { GatewayReply } from './reply.ts';
 import type { RequestContext } from './request-context.ts';
@@ -18,10 +19,8 @@ import { upstreamHeaders } from './upstream/headers.ts';
 import { upstreamProblem } from './upstream/problem.ts';
 import { UnaryBody } from './upstream/unary-body.ts';
 
-/** Without a `request_timeout`: to the first body byte of an attempt. */
-const FIRST_BYTE_LIMIT_MS = 300_000;
-
 export interface AttemptMeans {
+  readonly limits: TimeLimits;
   readonly connections: Connections;
   readonly deadlines: Deadlines;
 }
@@ -88,7 +87,7 @@ class AttemptRun implements CallEvents {
       upstream.provider.name,
       this,
     );
-    const limitAt = this.attempt.startedAt + (this.timeoutMs ?? FIRST_BYTE_LIMIT_MS);
+    const limitAt = this.attempt.startedAt + (this.timeoutMs ?? means.limits.firstByteMs);
     this.deadline = new Deadline(Math.min(limitAt, context.deadlineAt), this.onDeadline);
   }
 

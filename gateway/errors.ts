@@ -83,7 +83,6 @@ export const ERRORS = {
   ],
   not_ready: [503, 'server_error', 'No configuration is loaded yet: try again in a moment.'],
   draining: [503, 'server_error', 'This replica is shutting down: try again.'],
-  overloaded: [503, 'server_error', 'Try again in a moment.'],
   upstream_timeout: [504, 'upstream_error', 'The provider did not answer within the limits of the installation.'],
   loop_detected: [508, 'server_error', 'A target leads back to this gateway: correct its host.'],
 } as const satisfies Record<string, readonly [status: number, type: string, fix: string]>;

@@ -10,9 +10,18 @@ import type { Tracing } from './telemetry/tracing.ts';
 import type { Connections } from './upstream/connections.ts';
 import type { Deadlines } from './upstream/deadlines.ts';
 
+/** What holds where a config sets no `request_timeout`; milliseconds. */
+export interface TimeLimits {
+  /** To the first body byte of an attempt. */
+  readonly firstByteMs: number;
+  /** All attempts of a request together; a running stream is not cut by it. */
+  readonly attemptsMs: number;
+}
+
 export interface GatewayState {
   /** No key is asked for (loopback only). */
   readonly open: boolean;
+  readonly limits: TimeLimits;
   readonly connections: Connections;
   readonly deadlines: Deadlines;
   readonly breakers: Breakers;

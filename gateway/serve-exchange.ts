@@ -15,8 +15,6 @@ import type { Routed } from './route/reply.ts';
 import type { ActiveSnapshot } from './snapshot/active-snapshot.ts';
 import { readTrace } from './telemetry/trace-context.ts';
 
-/** All attempts of a request together; a running stream is not cut by it. */
-const ALL_ATTEMPTS_MS = 600_000;
 /** For the log alone: the caller left before its answer. */
 const CLIENT_CLOSED = 499;
 const NOBODY: Caller = { name: '', namespace: '', key: undefined };
@@ -59,7 +57,7 @@ class LiveContext implements RequestContext {
     this.request = request;
     this.response = response;
     this.exchange = newExchange(gateway, snapshot, endpoint, request);
-    this.deadlineAt = this.exchange.startedAt + ALL_ATTEMPTS_MS;
+    this.deadlineAt = this.exchange.startedAt + gateway.limits.attemptsMs;
   }
 
   closing(): boolean {

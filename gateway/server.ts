@@ -6,7 +6,7 @@ import type { EncodedSnapshot } from '#crds/snapshot/encode.ts';
 import { startAdmin } from './admin.ts';
 import { buildApi } from './api.ts';
 import { drainRequests } from './drain.ts';
-import type { GatewayState } from './gateway-state.ts';
+import type { GatewayState, TimeLimits } from './gateway-state.ts';
 import { startSimulator } from './providers/simulator/server.ts';
 import { Roster } from './roster.ts';
 import { Breakers } from './route/breakers.ts';
@@ -18,6 +18,8 @@ import { type BreakerReading, createMetrics } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
 import { Connections } from './upstream/connections.ts';
 import { Deadlines } from './upstream/deadlines.ts';
+
+const LIMITS: TimeLimits = { firstByteMs: 300_000, attemptsMs: 600_000 };
 
 export interface GatewayOptions {
   readonly host: string;
@@ -34,6 +36,8 @@ export interface GatewayOptions {
   readonly drainMs: number;
   /** The `OTEL_*` variables. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Default: 300 s to a first byte, 600 s for all attempts. */
+  readonly limits?: TimeLimits;
   /** What circuit breakers measure their cooldown by, milliseconds; default the monotonic clock. */
   readonly breakerClock?: () => number;
   /** Where log lines go; default standard output. */
@@ -97,6 +101,7 @@ async function makeState(options: GatewayOptions, refusals: { count: number }): 
   const breakers = new Breakers(options.breakerClock ?? (() => performance.now()));
   const gateway: GatewayState = {
     open: options.open,
+    limits: options.limits ?? LIMITS,
     connections: new Connections(),
     deadlines: new Deadlines(),
     breakers,
