@@ -1,5 +1,4 @@
 /** Writes the one answer of an exchange. */
-import type { ServerResponse } from 'node:http';
 import { CLIENT_DIALECTS } from './dialects/client-dialects.ts';
 import { errorEnvelope, type GatewayError } from './errors.ts';
 import type { Dialect } from './providers/provider.ts';
@@ -62,16 +61,4 @@ function withoutBodyHeaders(headers: string[]): void {
 export function errorText(dialect: Dialect, error: GatewayError, requestId: string): string {
   if (dialect === 'openai') return JSON.stringify(errorEnvelope(error));
   return JSON.stringify({ ...CLIENT_DIALECTS[dialect].errorBody(error), request_id: requestId });
-}
-
-/** An answer outside the pipeline: unknown path, wrong method, list of models. */
-export function sendPlain(response: ServerResponse, status: number, headers: readonly string[], body: string): void {
-  response.writeHead(status, [
-    'content-type',
-    JSON_TYPE,
-    'content-length',
-    String(Buffer.byteLength(body)),
-    ...headers,
-  ]);
-  response.end(body);
 }

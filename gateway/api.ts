@@ -1,5 +1,5 @@
 /** The public listener: fastify routes and bounds connections, the pipeline does the rest on the raw request. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import fastify, {
   type FastifyInstance,
@@ -7,14 +7,15 @@ import fastify, {
   type FastifyRequest,
   type onRequestHookHandler,
 } from 'fastify';
-import { errorText, sendPlain } from './answer.ts';
+import { authenticate } from './authenticate.ts';
 import { clientError } from './client-error.ts';
 import { ENDPOINTS, type EndpointRow } from './endpoints.ts';
-import { GatewayError } from './errors.ts';
+import { asGatewayError, GatewayError } from './errors.ts';
+import type { Caller } from './exchange.ts';
 import type { GatewayState } from './gateway-state.ts';
-import { listModels, retrieveModel } from './list-models.ts';
-import type { Dialect } from './providers/provider.ts';
+import { listModels, MODEL_SCOPES, retrieveModel } from './list-models.ts';
 import { serveExchange } from './serve-exchange.ts';
+import { pathOf, servePlain } from './serve-plain.ts';
 import type { ActiveSnapshot } from './snapshot/active-snapshot.ts';
 
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -37,6 +38,8 @@ export function buildApi(gateway: GatewayState): FastifyInstance {
     return503OnClosing: false,
     routerOptions: { maxParamLength: 512 },
     clientErrorHandler: (error: Error, socket: Socket) => clientError(error, socket),
+    // What fastify finds before it routes: a path with broken escapes. Its own answer would not be in our words.
+    frameworkErrors: (_error, request, reply) => refuse(gateway, request, reply, badPath),
     http: {
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -45,22 +48,13 @@ export function buildApi(gateway: GatewayState): FastifyInstance {
     },
   });
   for (const endpoint of ENDPOINTS) api.post(endpoint.path, exchangeRoute(gateway, endpoint));
-  api.get(MODELS, (request, reply) =>
-    readRoute(gateway, reply, (snapshot) => listModels(request.raw.headers, snapshot, gateway.open)),
+  api.get(MODELS, modelRoute(gateway, listModels));
+  api.get(
+    `${MODELS}/*`,
+    modelRoute(gateway, (snapshot, caller, request) => retrieveModel(snapshot, caller, wildcardOf(request))),
   );
-  api.get(`${MODELS}/*`, (request, reply) =>
-    readRoute(gateway, reply, (snapshot) =>
-      retrieveModel(request.raw.headers, snapshot, gateway.open, wildcardOf(request)),
-    ),
-  );
-  api.setNotFoundHandler((request, reply) => {
-    reply.hijack();
-    refuse(request.raw, reply.raw, unknownPath(request.raw));
-  });
-  api.setErrorHandler((error, request, reply) => {
-    reply.hijack();
-    refuse(request.raw, reply.raw, asGatewayError(error));
-  });
+  api.setNotFoundHandler((request, reply) => refuse(gateway, request, reply, () => unknownPath(request.raw)));
+  api.setErrorHandler((error, request, reply) => refuse(gateway, request, reply, () => refusalOf(error)));
   return api;
 }
 
@@ -71,53 +65,58 @@ function exchangeRoute(
 ): { onRequest: onRequestHookHandler; handler: () => void } {
   return {
     onRequest: (request, reply) => {
-      reply.hijack();
       const { snapshot } = gateway;
-      if (snapshot === undefined) refuse(request.raw, reply.raw, notReady(), endpoint.dialect);
-      else void serveExchange(gateway, snapshot, endpoint, request.raw, reply.raw);
+      if (snapshot === undefined) return refuse(gateway, request, reply, notReady);
+      reply.hijack();
+      void serveExchange(gateway, snapshot, endpoint, request.raw, reply.raw);
     },
     handler: () => undefined,
   };
+}
+
+type ReadModels = (snapshot: ActiveSnapshot, caller: Caller, request: FastifyRequest) => object;
+
+function modelRoute(gateway: GatewayState, read: ReadModels): (request: FastifyRequest, reply: FastifyReply) => void {
+  return (request, reply) => {
+    reply.hijack();
+    servePlain(gateway, request.raw, reply.raw, (exchange) => {
+      const { snapshot } = gateway;
+      if (snapshot === undefined) throw notReady();
+      const { caller } = authenticate(request.raw.headers, snapshot, gateway.open, MODEL_SCOPES);
+      exchange.caller = caller;
+      return read(snapshot, caller, request);
+    });
+  };
+}
+
+function refuse(gateway: GatewayState, request: FastifyRequest, reply: FastifyReply, why: () => GatewayError): void {
+  reply.hijack();
+  const refusal = () => {
+    throw why();
+  };
+  const path = pathOf(request.raw);
+  const endpoint = ENDPOINTS.find((known) => known.path === path);
+  servePlain(gateway, request.raw, reply.raw, refusal, endpoint);
+}
+
+function badPath(): GatewayError {
+  return new GatewayError('bad_request', 'The path holds escapes that are not well formed.');
 }
 
 function notReady(): GatewayError {
   return new GatewayError('not_ready', 'No configuration is loaded yet.', { headers: { 'retry-after': '1' } });
 }
 
-type Read = (snapshot: ActiveSnapshot) => object;
-
-function readRoute(gateway: GatewayState, reply: FastifyReply, read: Read): void {
-  reply.hijack();
-  const { snapshot } = gateway;
-  try {
-    if (snapshot === undefined) throw notReady();
-    sendPlain(reply.raw, 200, [], JSON.stringify(read(snapshot)));
-  } catch (error) {
-    refuse(reply.request.raw, reply.raw, asGatewayError(error));
-  }
-}
-
-function refuse(
-  request: IncomingMessage,
-  response: ServerResponse,
-  error: GatewayError,
-  dialect: Dialect = 'openai',
-): void {
-  request.resume();
-  const headers = Object.entries(error.details.headers ?? {}).flat();
-  sendPlain(response, error.status, headers, errorText(dialect, error, ''));
-}
-
 function wildcardOf(request: FastifyRequest): string {
   return (request.params as { '*': string })['*'];
 }
 
-function asGatewayError(error: unknown): GatewayError {
-  if (error instanceof GatewayError) return error;
+/** What fastify itself found wrong. */
+function refusalOf(error: unknown): GatewayError {
   const status = (error as { statusCode?: unknown } | null)?.statusCode;
-  if (typeof status === 'number' && status < 500)
+  if (!(error instanceof GatewayError) && typeof status === 'number' && status < 500)
     return new GatewayError('bad_request', 'The request is not well formed.');
-  return new GatewayError('internal', 'Something went wrong in the gateway.', { cause: error });
+  return asGatewayError(error);
 }
 
 const PATHS: ReadonlyMap<string, string> = new Map([
@@ -127,8 +126,8 @@ const PATHS: ReadonlyMap<string, string> = new Map([
 
 /** 405 on a known path, else 404; neither asks for a key. */
 function unknownPath(request: IncomingMessage): GatewayError {
-  const path = (request.url ?? '/').split('?')[0] ?? '/';
+  const path = pathOf(request);
   const allow = PATHS.get(path) ?? (path.startsWith(`${MODELS}/`) ? 'GET' : undefined);
-  if (allow === undefined) return new GatewayError('unknown_path', `There is nothing at ${path.slice(0, 200)}.`);
-  return new GatewayError('method_not_allowed', `${path.slice(0, 200)} takes ${allow} only.`, { headers: { allow } });
+  if (allow === undefined) return new GatewayError('unknown_path', `There is nothing at ${path}.`);
+  return new GatewayError('method_not_allowed', `${path} takes ${allow} only.`, { headers: { allow } });
 }

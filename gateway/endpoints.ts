@@ -4,6 +4,8 @@ import type { Endpoint } from './exchange.ts';
 
 export interface EndpointRow extends Endpoint {
   readonly bounds: Bounds;
+  /** Whether `stream: true` means something here; elsewhere it is a field like any that we do not know. */
+  readonly streams: boolean;
   /** Any one of them is enough. */
   readonly scopes: readonly string[];
 }
@@ -17,6 +19,7 @@ export const ENDPOINTS: readonly EndpointRow[] = [
     operation: 'chat',
     dialect: 'openai',
     bounds: CHAT_BOUNDS,
+    streams: true,
     scopes: INFERENCE,
   },
   {
@@ -25,6 +28,7 @@ export const ENDPOINTS: readonly EndpointRow[] = [
     operation: 'complete',
     dialect: 'openai',
     bounds: COMPLETION_BOUNDS,
+    streams: true,
     scopes: INFERENCE,
   },
   {
@@ -33,6 +37,7 @@ export const ENDPOINTS: readonly EndpointRow[] = [
     operation: 'embed',
     dialect: 'openai',
     bounds: EMBEDDING_BOUNDS,
+    streams: false,
     scopes: INFERENCE,
   },
   {
@@ -41,6 +46,7 @@ export const ENDPOINTS: readonly EndpointRow[] = [
     operation: 'chat',
     dialect: 'anthropic',
     bounds: MESSAGE_BOUNDS,
+    streams: true,
     scopes: INFERENCE,
   },
   {
@@ -49,6 +55,7 @@ export const ENDPOINTS: readonly EndpointRow[] = [
     operation: 'countTokens',
     dialect: 'anthropic',
     bounds: [],
+    streams: false,
     scopes: INFERENCE,
   },
 ];

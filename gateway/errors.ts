@@ -123,6 +123,13 @@ export class GatewayError extends Error {
   }
 }
 
+/** Whatever was thrown; what is no GatewayError is a defect: `internal`. */
+export function asGatewayError(thrown: unknown): GatewayError {
+  return thrown instanceof GatewayError
+    ? thrown
+    : new GatewayError('internal', 'Something went wrong in the gateway.', { cause: thrown });
+}
+
 /** The one envelope, as every OpenAI SDK reads it. */
 export interface ErrorEnvelope {
   readonly error: {

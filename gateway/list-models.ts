@@ -1,10 +1,10 @@
 /** `GET /v1/models`: the models of the Integrations that the caller may use, as `@slug/model`. */
-import type { IncomingHttpHeaders } from 'node:http';
-import { authenticate } from './authenticate.ts';
 import { GatewayError } from './errors.ts';
+import type { Caller } from './exchange.ts';
 import type { ActiveSnapshot } from './snapshot/active-snapshot.ts';
 
-const SCOPES = ['models.list', 'completions.write'];
+/** Any one of them is enough. */
+export const MODEL_SCOPES = ['models.list', 'completions.write'];
 
 interface Model {
   readonly id: string;
@@ -14,8 +14,7 @@ interface Model {
   readonly slug: string;
 }
 
-function modelsOf(headers: IncomingHttpHeaders, snapshot: ActiveSnapshot, open: boolean): Model[] {
-  const { caller } = authenticate(headers, snapshot, open, SCOPES);
+function modelsOf(snapshot: ActiveSnapshot, caller: Caller): Model[] {
   const created = Math.floor(snapshot.loadedAt.getTime() / 1000);
   return snapshot.integrationsOf(caller.namespace).flatMap((integration) =>
     integration.models
@@ -30,25 +29,19 @@ function modelsOf(headers: IncomingHttpHeaders, snapshot: ActiveSnapshot, open: 
   );
 }
 
-/** Body of the list. Throws `invalid_api_key` or `missing_scope`. */
-export function listModels(headers: IncomingHttpHeaders, snapshot: ActiveSnapshot, open: boolean): object {
-  const data = modelsOf(headers, snapshot, open);
+/** Body of the list. */
+export function listModels(snapshot: ActiveSnapshot, caller: Caller): object {
+  const data = modelsOf(snapshot, caller);
   return { object: 'list', data, total_count: data.length };
 }
 
-/** One model, by its id; throws `unknown_model` besides. */
-export function retrieveModel(
-  headers: IncomingHttpHeaders,
-  snapshot: ActiveSnapshot,
-  open: boolean,
-  id: string,
-): object {
-  const model = modelsOf(headers, snapshot, open).find((candidate) => candidate.id === id || candidate.slug === id);
-  if (model === undefined)
-    throw new GatewayError(
-      'unknown_model',
-      `There is no model "${id.slice(0, 200)}" among those that your workspace lists.`,
-      { param: 'model' },
-    );
-  return model;
+/** One model, by its id; throws `unknown_model`. */
+export function retrieveModel(snapshot: ActiveSnapshot, caller: Caller, id: string): object {
+  const model = modelsOf(snapshot, caller).find((candidate) => candidate.id === id || candidate.slug === id);
+  if (model !== undefined) return model;
+  throw new GatewayError(
+    'unknown_model',
+    `There is no model "${id.slice(0, 200)}" among those that your workspace lists.`,
+    { param: 'model' },
+  );
 }

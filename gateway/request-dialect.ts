@@ -1,5 +1,6 @@
 /** The body for one target. The caller's own bytes go on unless something has to change. */
 import { CLIENT_DIALECTS } from './dialects/client-dialects.ts';
+import { plainChat } from './dialects/messages/plain-chat.ts';
 import { GatewayError } from './errors.ts';
 import type { Target, Upstream } from './plan/plan.ts';
 import type { Json, Provider } from './providers/provider.ts';
@@ -77,7 +78,8 @@ export function asksUsage(body: Json): boolean {
 }
 
 function translated(context: RequestContext, provider: Provider, changes: Json | undefined): string {
-  const hub = CLIENT_DIALECTS[context.endpoint.dialect].decodeRequest(context.body);
+  const decoded = CLIENT_DIALECTS[context.endpoint.dialect].decodeRequest(context.body);
+  const hub = provider.chat === undefined ? plainChat(decoded) : decoded;
   const asked = changes === undefined ? hub : { ...hub, ...changes };
   const wanted =
     asked['stream'] === true && provider.streamUsageOnRequest

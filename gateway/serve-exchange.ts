@@ -2,9 +2,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendError } from './answer.ts';
 import type { EndpointRow } from './endpoints.ts';
-import { GatewayError } from './errors.ts';
+import { asGatewayError, type GatewayError } from './errors.ts';
 import type { Caller, Exchange } from './exchange.ts';
 import type { GatewayState } from './gateway-state.ts';
+import { newExchange } from './new-exchange.ts';
 import { runPhases } from './pipeline.ts';
 import type { Plan } from './plan/plan.ts';
 import { CallerLeft } from './read-body.ts';
@@ -13,16 +14,12 @@ import type { RequestContext } from './request-context.ts';
 import type { RequestHeaders } from './resolve/request-headers.ts';
 import type { Routed } from './route/reply.ts';
 import type { ActiveSnapshot } from './snapshot/active-snapshot.ts';
-import { readTrace } from './telemetry/trace-context.ts';
 
 /** For the log alone: the caller left before its answer. */
 const CLIENT_CLOSED = 499;
 const NOBODY: Caller = { name: '', namespace: '', key: undefined };
 const NO_PLAN = {} as Plan;
 const NO_BYTES = Buffer.alloc(0);
-
-let requests = 0;
-const idPrefix = `req_${Date.now().toString(36)}${Math.floor(Math.random() * 36 ** 4).toString(36)}`;
 
 class LiveContext implements RequestContext {
   place = -1;
@@ -56,7 +53,7 @@ class LiveContext implements RequestContext {
     this.endpoint = endpoint;
     this.request = request;
     this.response = response;
-    this.exchange = newExchange(gateway, snapshot, endpoint, request);
+    this.exchange = newExchange(gateway, endpoint, endpoint.path, request);
     this.deadlineAt = this.exchange.startedAt + gateway.limits.attemptsMs;
   }
 
@@ -68,36 +65,6 @@ class LiveContext implements RequestContext {
     if (this.response.writableFinished) return;
     this.gone = true;
     this.onGone?.();
-  };
-}
-
-function newExchange(
-  gateway: GatewayState,
-  snapshot: ActiveSnapshot,
-  endpoint: EndpointRow,
-  request: IncomingMessage,
-): Exchange {
-  requests += 1;
-  return {
-    id: `${idPrefix}${requests.toString(36)}`,
-    method: request.method ?? 'POST',
-    pathname: endpoint.path,
-    endpoint,
-    startedAt: performance.now(),
-    trace: readTrace(request.headers, gateway.tracing.sample),
-    caller: undefined,
-    config: undefined,
-    metadata: {},
-    requestedModel: undefined,
-    stream: false,
-    attempts: [],
-    status: 0,
-    errorCode: undefined,
-    firstByteAt: undefined,
-    usage: undefined,
-    streamFailed: false,
-    answeredModel: undefined,
-    generation: snapshot.generation,
   };
 }
 
@@ -126,10 +93,7 @@ function fail(context: RequestContext, cause: unknown): void {
     context.gone = true;
     return;
   }
-  const error =
-    cause instanceof GatewayError
-      ? cause
-      : new GatewayError('internal', 'Something went wrong in the gateway.', { cause });
+  const error = asGatewayError(cause);
   if (error.code === 'internal') logDefect(context, error);
   if (context.response.headersSent) {
     context.exchange.errorCode = error.code;

@@ -1,7 +1,5 @@
 /** A whole gateway: public listener, admin listener, the snapshot in use, and its way out. */
-
 import { SNAPSHOT_FORMAT } from '#crds/snapshot/contract.ts';
-import { decodeSnapshot } from '#crds/snapshot/decode.ts';
 import type { EncodedSnapshot } from '#crds/snapshot/encode.ts';
 import { startAdmin } from './admin.ts';
 import { buildApi } from './api.ts';
@@ -11,7 +9,7 @@ import { startSimulator } from './providers/simulator/server.ts';
 import { Roster } from './roster.ts';
 import { Breakers } from './route/breakers.ts';
 import { RetryBudgets } from './route/retry-budget.ts';
-import { ActiveSnapshot } from './snapshot/active-snapshot.ts';
+import { type Ack, SnapshotLoads } from './snapshot/snapshot-loads.ts';
 import type { LineSink } from './telemetry/line-writer.ts';
 import { createLog, type LogLevel } from './telemetry/log.ts';
 import { type BreakerReading, createMetrics } from './telemetry/metrics.ts';
@@ -44,14 +42,6 @@ export interface GatewayOptions {
   readonly logSink?: LineSink;
 }
 
-/** What a gateway says of a snapshot. */
-export interface Ack {
-  readonly generation: number;
-  readonly hash: string;
-  /** Why the former snapshot is kept. */
-  readonly refused?: string;
-}
-
 export interface Gateway {
   readonly origin: string;
   readonly adminOrigin: string;
@@ -63,8 +53,8 @@ export interface Gateway {
 
 /** Rejects with the listener's error (`EADDRINUSE`, ...) where a port cannot be had. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const refusals = { count: 0 };
-  const gateway = await makeState(options, refusals);
+  const loads = new SnapshotLoads();
+  const gateway = await makeState(options, loads);
   const simulator = await startSimulator();
   const api = buildApi(gateway);
   const origin = await api.listen({ host: options.host, port: options.port });
@@ -85,7 +75,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     origin,
     adminOrigin: admin.origin,
-    load: (encoded) => load(gateway, encoded, simulator.origin, refusals),
+    load: (encoded) => loads.load(gateway, encoded, simulator.origin),
     drain() {
       ended ??= end();
       return ended;
@@ -93,7 +83,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
 }
 
-async function makeState(options: GatewayOptions, refusals: { count: number }): Promise<GatewayState> {
+async function makeState(options: GatewayOptions, loads: SnapshotLoads): Promise<GatewayState> {
   const log = createLog({
     level: options.logLevel,
     ...(options.logSink === undefined ? {} : { sink: options.logSink }),
@@ -113,7 +103,7 @@ async function makeState(options: GatewayOptions, refusals: { count: number }): 
           generation: gateway.snapshot.generation,
           loadedAtMs: gateway.snapshot.loadedAt.getTime(),
         },
-      refused: () => refusals.count,
+      refused: () => loads.refused,
       droppedLogLines: () => log.dropped,
     }),
     log,
@@ -130,26 +120,6 @@ function* breakerReadings(breakers: Breakers): Generator<BreakerReading> {
   for (const { breakerKey, phase } of breakers.states())
     if (!breakerKey.startsWith('inline '))
       yield { key: breakerKey, state: phase === 'half-open' ? 'half_open' : phase };
-}
-
-function load(
-  gateway: GatewayState,
-  encoded: EncodedSnapshot,
-  simulatorOrigin: string,
-  refusals: { count: number },
-): Ack {
-  try {
-    const { snapshot, generation, hash } = decodeSnapshot(encoded);
-    const active = new ActiveSnapshot(snapshot, generation, hash, simulatorOrigin);
-    gateway.snapshot = active;
-    gateway.breakers.retain((key) => active.knowsBreaker(key));
-    return { generation, hash };
-  } catch (error) {
-    refusals.count += 1;
-    const refused = error instanceof Error ? error.message : 'The snapshot cannot be read.';
-    gateway.log.event('error', 'snapshot refused', { reason: refused });
-    return { generation: gateway.snapshot?.generation ?? 0, hash: gateway.snapshot?.hash ?? '', refused };
-  }
 }
 
 function adminView(gateway: GatewayState): Parameters<typeof startAdmin>[0]['view'] {

@@ -8,6 +8,6 @@ export async function read(context: RequestContext): Promise<void> {
   context.bytes = await readBody(context);
   const body = parseJsonBody(context.bytes);
   context.body = body;
-  context.exchange.stream = body['stream'] === true;
+  context.exchange.stream = context.endpoint.streams && body['stream'] === true;
   context.exchange.requestedModel = typeof body['model'] === 'string' ? body['model'] : undefined;
 }
