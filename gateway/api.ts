@@ -14,6 +14,7 @@ import { asGatewayError, GatewayError } from './errors.ts';
 import type { Caller } from './exchange.ts';
 import type { GatewayState } from './gateway-state.ts';
 import { listModels, MODEL_SCOPES, retrieveModel } from './list-models.ts';
+import type { Dialect } from './providers/provider.ts';
 import { serveExchange } from './serve-exchange.ts';
 import { pathOf, servePlain } from './serve-plain.ts';
 import type { ActiveSnapshot } from './snapshot/active-snapshot.ts';
@@ -96,7 +97,13 @@ function refuse(gateway: GatewayState, request: FastifyRequest, reply: FastifyRe
   };
   const path = pathOf(request.raw);
   const endpoint = ENDPOINTS.find((known) => known.path === path);
-  servePlain(gateway, request.raw, reply.raw, refusal, endpoint);
+  servePlain(gateway, request.raw, reply.raw, refusal, dialectOf(path), endpoint);
+}
+
+/** Who asks below a path of a dialect speaks it, even where there is nothing. */
+function dialectOf(path: string): Dialect {
+  const above = ENDPOINTS.find((known) => path === known.path || path.startsWith(`${known.path}/`));
+  return above?.dialect ?? 'openai';
 }
 
 function badPath(): GatewayError {

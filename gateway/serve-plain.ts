@@ -5,6 +5,7 @@ import { asGatewayError } from './errors.ts';
 import type { Endpoint, Exchange } from './exchange.ts';
 import type { GatewayState } from './gateway-state.ts';
 import { newExchange } from './new-exchange.ts';
+import type { Dialect } from './providers/provider.ts';
 
 const MAX_PATH_CHARS = 200;
 
@@ -19,13 +20,14 @@ export function servePlain(
   request: IncomingMessage,
   response: ServerResponse,
   read: (exchange: Exchange) => object,
+  dialect: Dialect = 'openai',
   endpoint?: Endpoint,
 ): void {
   const exchange = newExchange(gateway, endpoint, pathOf(request), request);
   gateway.metrics.begin();
   // Its body is of no interest, but the connection may be used again.
   request.resume();
-  const { status, headers, body } = answerOf(exchange, read);
+  const { status, headers, body } = answerOf(exchange, read, dialect);
   exchange.status = status;
   response.writeHead(status, [
     'x-request-id',
@@ -48,6 +50,7 @@ export function servePlain(
 function answerOf(
   exchange: Exchange,
   read: (exchange: Exchange) => object,
+  dialect: Dialect,
 ): { status: number; headers: string[]; body: string } {
   try {
     return { status: 200, headers: [], body: JSON.stringify(read(exchange)) };
@@ -57,7 +60,7 @@ function answerOf(
     return {
       status: error.status,
       headers: Object.entries(error.details.headers ?? {}).flat(),
-      body: errorText(exchange.endpoint?.dialect ?? 'openai', error, exchange.id),
+      body: errorText(dialect, error, exchange.id),
     };
   }
 }

@@ -8,15 +8,23 @@ export function asUsage(value: unknown): Usage | undefined {
   const prompt = count(usage['prompt_tokens']);
   const completion = count(usage['completion_tokens']) ?? 0;
   if (prompt === undefined) return undefined;
-  const cached = count((usage['prompt_tokens_details'] as Json | null | undefined)?.['cached_tokens']);
+  const details = promptDetails(usage['prompt_tokens_details']);
   const reasoning = count((usage['completion_tokens_details'] as Json | null | undefined)?.['reasoning_tokens']);
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: count(usage['total_tokens']) ?? prompt + completion,
-    ...(cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: cached } }),
+    ...(details === undefined ? {} : { prompt_tokens_details: details }),
     ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
   };
+}
+
+function promptDetails(value: unknown): Usage['prompt_tokens_details'] {
+  const details = value as Json | null | undefined;
+  const cached = count(details?.['cached_tokens']);
+  const created = count(details?.['cache_creation_tokens']);
+  if (created === undefined) return cached === undefined ? undefined : { cached_tokens: cached };
+  return { ...(cached === undefined ? {} : { cached_tokens: cached }), cache_creation_tokens: created };
 }
 
 /** Usage in Anthropic's words -> OpenAI's: the prompt is input + cache reads + cache writes. */
