@@ -2,8 +2,8 @@
  * Memory for bytes that live for a moment: slices of large blocks, because a block of its own for each read costs more
  * than the copy. A slice keeps its whole block alive, so who keeps bytes for long keeps a copy of them.
  */
-const SLAB_BYTES = 256 * 1024;
-const MAX_SLICE_BYTES = 32 * 1024;
+const SLAB_BYTES = 64 * 1024;
+const MAX_SLICE_BYTES = 16 * 1024;
 
 export class Slab {
   private block = Buffer.allocUnsafeSlow(SLAB_BYTES);
