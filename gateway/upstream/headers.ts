@@ -79,11 +79,19 @@ export function upstreamHeaders(
   const traceparent =
     attempt.spanId === undefined ? request.headers['traceparent'] : traceparentOf(exchange.trace, attempt.spanId);
   if (typeof traceparent === 'string') headers.push('traceparent', traceparent);
-  const beta = request.headers['anthropic-beta'];
-  if (upstream.provider.dialect === 'anthropic' && typeof beta === 'string') headers.push('anthropic-beta', beta);
+  if (upstream.provider.dialect === 'anthropic') addAnthropicHeaders(headers, context);
   const names = context.control.forwardHeaders ?? settings.forwardHeaders;
   if (names.length > 0) forward(headers, context, names);
   return headers;
+}
+
+/** A caller whose bytes go on as they are has written them for the version that it names. */
+function addAnthropicHeaders(headers: string[], context: RequestContext): void {
+  const { 'anthropic-beta': beta, 'anthropic-version': version } = context.request.headers;
+  if (typeof beta === 'string') headers.push('anthropic-beta', beta);
+  if (typeof version !== 'string' || context.endpoint.dialect !== 'anthropic') return;
+  remove(headers, 'anthropic-version');
+  headers.push('anthropic-version', version);
 }
 
 function forward(headers: string[], context: RequestContext, names: readonly string[]): void {

@@ -4,7 +4,10 @@ import { encodeRequest } from './encode-request.ts';
 import { CONTEXT_LENGTH_WORDS, readProblem } from './problem.ts';
 import { MessageStreamDecoder } from './stream-decoder.ts';
 
-/** Of the messages API; the provider refuses requests without it. */
+/**
+ * Of the messages API; the provider refuses requests without it. The translation is written for this one: 2026-10-21
+ * refuses sampling parameters. Who speaks the dialect names a version of their own.
+ */
 const API_VERSION = '2023-06-01';
 
 export const anthropic: Provider = {
