@@ -78,21 +78,28 @@ function isStrict(context: RequestContext, settings: Settings): boolean {
   return context.endpoint.dialect === 'openai' && (context.control.strict ?? true) && settings.strict;
 }
 
+/** How many choices are asked for: `n` for each prompt, of which a list of tokens is one. */
+function choicesOf({ body, endpoint }: RequestContext, { overrideParams }: Settings): number {
+  const said = endpoint.dialect === 'openai' ? body : undefined;
+  const n = overrideParams?.['n'] ?? said?.['n'];
+  const prompt = overrideParams?.['prompt'] ?? said?.['prompt'];
+  const prompts = Array.isArray(prompt) && typeof prompt[0] !== 'number' ? Math.max(1, prompt.length) : 1;
+  return typeof n === 'number' ? n * prompts : prompts;
+}
+
 export function streamTransform(context: RequestContext, settings: Settings, upstream: Upstream): StreamTransform {
   const { provider } = upstream;
   const keepUsage = asksUsage(context.body);
+  const choices = choicesOf(context, settings);
   if (provider.dialect === context.endpoint.dialect) {
-    const n = context.body['n'];
     const reader =
-      provider.dialect === 'anthropic'
-        ? new MessageEvents(provider)
-        : new ChatEvents(provider, keepUsage, typeof n === 'number' ? n : 1);
+      provider.dialect === 'anthropic' ? new MessageEvents(provider) : new ChatEvents(provider, keepUsage, choices);
     return new PassThrough(provider, reader);
   }
   const dialect = CLIENT_DIALECTS[context.endpoint.dialect];
   const decoder: StreamDecoder =
     provider.chat === undefined
-      ? new ChatDecoder(provider)
+      ? new ChatDecoder(provider, choices)
       : provider.chat.decoder({ strict: isStrict(context, settings) });
   return new Translated(
     provider.name,

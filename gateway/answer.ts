@@ -1,4 +1,5 @@
 /** Writes the one answer of an exchange. */
+import type { IncomingHttpHeaders } from 'node:http';
 import { CLIENT_DIALECTS } from './dialects/client-dialects.ts';
 import { errorEnvelope, type GatewayError } from './errors.ts';
 import type { Dialect } from './providers/provider.ts';
@@ -11,18 +12,20 @@ const JSON_TYPE = 'application/json';
 /** Smaller bodies go out as text together with their headers: one write is cheaper than a vector of two. */
 const ONE_WRITE_BYTES = 4 * 1024;
 
-/** Headers that every answer carries. Flat list. */
-function commonHeaders(context: RequestContext): string[] {
-  const { exchange } = context;
+/** Headers that every answer carries. Flat list. Anthropic's SDK looks for `request-id`, which the provider may have given. */
+function commonHeaders(context: RequestContext, upstreamHeaders?: IncomingHttpHeaders): string[] {
+  const { exchange, endpoint } = context;
   const headers = ['x-request-id', exchange.id, 'x-gateway-trace-id', exchange.trace.echoed];
+  if (endpoint.dialect === 'anthropic' && upstreamHeaders?.['request-id'] === undefined)
+    headers.push('request-id', exchange.id);
   if (context.closing()) headers.push('connection', 'close');
   return headers;
 }
 
 /** Headers of an answer that came from a target. */
 export function routedHeaders(context: RequestContext, routed: Routed<GatewayReply>): string[] {
-  const headers = commonHeaders(context);
   const { reply, target } = routed;
+  const headers = commonHeaders(context, reply?.upstreamHeaders);
   const provider = reply?.upstream?.provider.name;
   if (provider !== undefined) headers.push('x-gateway-provider', provider);
   if (target !== undefined) headers.push('x-gateway-last-used-option-index', target.path);

@@ -19,6 +19,8 @@ import { upstreamHeaders } from './upstream/headers.ts';
 import { upstreamProblem } from './upstream/problem.ts';
 import { UnaryBody } from './upstream/unary-body.ts';
 
+const NO_SECRETS: readonly string[] = [];
+
 export interface AttemptMeans {
   readonly limits: TimeLimits;
   readonly connections: Connections;
@@ -144,7 +146,9 @@ class AttemptRun implements CallEvents {
     const terms = {
       delivery: this.settings.streamDelivery,
       idleTimeoutMs: this.settings.streamIdleTimeoutMs,
+      writeIdleMs: this.means.limits.writeIdleMs,
       provider: this.upstream.provider.name,
+      secrets: this.upstream.ownsCredential ? this.upstream.headers : NO_SECRETS,
     };
     const transform = streamTransform(this.context, this.settings, this.upstream);
     this.stream = new StreamAnswer(this.call, transform, terms, this.attempt, this.means.deadlines, this.onCommit);
@@ -161,8 +165,7 @@ class AttemptRun implements CallEvents {
   private noteFirstByte(): void {
     this.firstByte = true;
     this.attempt.firstByteAt = performance.now();
-    if (this.stream === undefined) this.deadline.at = this.context.deadlineAt;
-    else this.means.deadlines.delete(this.deadline);
+    this.deadline.at = this.context.deadlineAt;
   }
 
   private succeed(body: Buffer | string | undefined): void {
@@ -188,6 +191,7 @@ class AttemptRun implements CallEvents {
   }
 
   private giveUp(error: GatewayError): void {
+    this.stream?.abandon();
     this.call.abort();
     this.fail(error);
   }

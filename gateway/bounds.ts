@@ -119,7 +119,7 @@ export const EMBEDDING_BOUNDS: Bounds = [
 export const MESSAGE_BOUNDS: Bounds = [
   ['model', modelName],
   ['messages', messages, true],
-  ['max_tokens', integer(1), true],
+  ['max_tokens', integer(0), true],
   ['temperature', number(0, 1)],
   ['top_p', number(0, 1)],
   ['stream', boolean],

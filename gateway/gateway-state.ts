@@ -10,12 +10,17 @@ import type { Tracing } from './telemetry/tracing.ts';
 import type { Connections } from './upstream/connections.ts';
 import type { Deadlines } from './upstream/deadlines.ts';
 
-/** What holds where a config sets no `request_timeout`; milliseconds. */
+/** Of the installation, milliseconds; the first two hold where a config sets no `request_timeout`. */
 export interface TimeLimits {
   /** To the first body byte of an attempt. */
   readonly firstByteMs: number;
   /** All attempts of a request together; a running stream is not cut by it. */
   readonly attemptsMs: number;
+  /** A caller's request: its headers, and all of it. */
+  readonly headersMs: number;
+  readonly requestMs: number;
+  /** A caller who takes nothing of an answer for so long is cut off. */
+  readonly writeIdleMs: number;
 }
 
 export interface GatewayState {

@@ -32,6 +32,7 @@ export function servePlain(
   response.writeHead(status, [
     'x-request-id',
     exchange.id,
+    ...(dialect === 'anthropic' ? ['request-id', exchange.id] : []),
     'x-gateway-trace-id',
     exchange.trace.echoed,
     'content-type',

@@ -17,7 +17,13 @@ import { startTracing } from './telemetry/tracing.ts';
 import { Connections } from './upstream/connections.ts';
 import { Deadlines } from './upstream/deadlines.ts';
 
-const LIMITS: TimeLimits = { firstByteMs: 300_000, attemptsMs: 600_000 };
+const LIMITS: TimeLimits = {
+  firstByteMs: 300_000,
+  attemptsMs: 600_000,
+  headersMs: 10_000,
+  requestMs: 30_000,
+  writeIdleMs: 60_000,
+};
 
 export interface GatewayOptions {
   readonly host: string;
@@ -34,8 +40,8 @@ export interface GatewayOptions {
   readonly drainMs: number;
   /** The `OTEL_*` variables. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Default: 300 s to a first byte, 600 s for all attempts. */
-  readonly limits?: TimeLimits;
+  /** Default: 300 s to a first byte, 600 s for all attempts; callers have 10 s for headers, 30 s for a request, 60 s to read on. */
+  readonly limits?: Partial<TimeLimits>;
   /** What circuit breakers measure their cooldown by, milliseconds; default the monotonic clock. */
   readonly breakerClock?: () => number;
   /** Where log lines go; default standard output. */
@@ -91,7 +97,7 @@ async function makeState(options: GatewayOptions, loads: SnapshotLoads): Promise
   const breakers = new Breakers(options.breakerClock ?? (() => performance.now()));
   const gateway: GatewayState = {
     open: options.open,
-    limits: options.limits ?? LIMITS,
+    limits: { ...LIMITS, ...options.limits },
     connections: new Connections(),
     deadlines: new Deadlines(),
     breakers,

@@ -40,8 +40,12 @@ export interface TranslateOptions {
 export interface StreamDecoder {
   /** The hub chunks that this event gives, in order; often none or one. Throws a GatewayError for an error event of the provider. */
   decode(event: ServerSentEvent): readonly Json[];
-  /** True once the provider said that it is done: only then may the caller see `[DONE]`. */
+  /** The provider's own end marker was seen. */
   readonly finished: boolean;
+  /** Whether a clean end of the body may stand for the end marker now. */
+  mayEnd(): boolean;
+  /** The chunks that are still owed where it does. */
+  end(): readonly Json[];
   /** What was counted so far, also of a stream that was cut. */
   readonly usage: Usage | undefined;
 }

@@ -7,31 +7,38 @@ const DONE = '[DONE]';
 
 export class ChatDecoder implements StreamDecoder {
   usage: Usage | undefined;
-  private done = false;
-  private stopped = false;
+  finished = false;
   private readonly provider: Provider;
+  private readonly choices: number;
+  private readonly finishedChoices = new Set<number>();
 
-  constructor(provider: Provider) {
+  /** `choices`: how many were asked for. */
+  constructor(provider: Provider, choices: number) {
     this.provider = provider;
+    this.choices = choices;
   }
 
-  /** Its end marker, or a finish reason where a server sends no marker. */
-  get finished(): boolean {
-    return this.done || this.stopped;
+  mayEnd(): boolean {
+    return this.finishedChoices.size >= this.choices;
+  }
+
+  end(): readonly Json[] {
+    return [];
   }
 
   decode(event: ServerSentEvent): readonly Json[] {
-    if (this.done) return [];
+    if (this.finished) return [];
     if (event.data === DONE) {
-      this.done = true;
+      this.finished = true;
       return [];
     }
     const chunk = this.parsed(event.data);
-    if (chunk['error'] !== undefined) throw this.problem(chunk);
+    if (chunk['error'] !== undefined && chunk['error'] !== null) throw this.problem(chunk);
     this.usage = asUsage(chunk['usage']) ?? this.usage;
     const choices = chunk['choices'];
     if (!Array.isArray(choices)) throw this.invalid('without choices');
-    if (choices.some((choice: Json) => typeof choice?.['finish_reason'] === 'string')) this.stopped = true;
+    for (const choice of choices as Json[])
+      if (typeof choice?.['finish_reason'] === 'string') this.finishedChoices.add(Number(choice['index'] ?? 0));
     return [chunk];
   }
 

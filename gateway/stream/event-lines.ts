@@ -7,6 +7,7 @@ const COLON = 58;
 const SPACE = 32;
 const DATA = Buffer.from('data:');
 const EVENT = Buffer.from('event:');
+const END = Buffer.from('\n\n');
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** One event, as it lies in the upstream's bytes. */
@@ -22,7 +23,9 @@ export interface RawEvent {
 
 /** Cuts chunks into events. What is not complete yet is kept, at most `maxEventBytes` of it. */
 export class EventLines {
-  private rest: Buffer | undefined;
+  /** Copies of what came of the event that is not complete yet: joined once, when its end may be there. */
+  private rest: Buffer[] = [];
+  private restBytes = 0;
   private atStart = true;
   private readonly maxEventBytes: number;
 
@@ -33,6 +36,7 @@ export class EventLines {
   /** Calls `onEvent` for each event that is complete with this chunk. */
   push(chunk: Buffer, onEvent: (event: RawEvent) => void): void {
     const bytes = this.open(chunk);
+    if (bytes === undefined) return;
     let start = 0;
     for (let end = endOfEvent(bytes, start); end !== -1; end = endOfEvent(bytes, start)) {
       readEvent(bytes.subarray(start, end), onEvent);
@@ -41,24 +45,38 @@ export class EventLines {
     this.keep(bytes, start);
   }
 
-  /** What was kept with what came, without a byte order mark: for those who read the events themselves. */
-  open(chunk: Buffer): Buffer {
-    const bytes = this.rest === undefined ? chunk : Buffer.concat([this.rest, chunk]);
-    this.rest = undefined;
+  /**
+   * What was kept with what came, without a byte order mark: for those who read the events themselves. undefined, and
+   * the chunk is kept, while it cannot complete an event.
+   */
+  open(chunk: Buffer): Buffer | undefined {
+    if (this.restBytes === 0) return this.atStart ? this.withoutMark(chunk) : chunk;
+    if (chunk.indexOf(LF) === -1) {
+      this.keep(chunk, 0);
+      return undefined;
+    }
+    const bytes = this.joined(chunk);
     return this.atStart ? this.withoutMark(bytes) : bytes;
   }
 
   /** Keeps a copy of the bytes from `start` on: an event that is not complete may be so for long. */
   keep(bytes: Buffer, start: number): void {
-    if (bytes.length - start > this.maxEventBytes) throw tooLarge(this.maxEventBytes);
-    if (start < bytes.length) this.rest = Buffer.from(bytes.subarray(start));
+    if (start >= bytes.length) return;
+    this.restBytes += bytes.length - start;
+    if (this.restBytes > this.maxEventBytes) throw tooLarge(this.maxEventBytes);
+    this.rest.push(Buffer.from(bytes.subarray(start)));
+  }
+
+  private joined(last: Buffer): Buffer {
+    const bytes = Buffer.concat([...this.rest, last]);
+    this.rest = [];
+    this.restBytes = 0;
+    return bytes;
   }
 
   /** The upstream's body is over: a last event without its blank line counts. */
   end(onEvent: (event: RawEvent) => void): void {
-    const rest = this.rest;
-    this.rest = undefined;
-    if (rest !== undefined) readEvent(Buffer.concat([rest, Buffer.from('\n\n')]), onEvent);
+    if (this.restBytes > 0) readEvent(this.joined(END), onEvent);
   }
 
   private withoutMark(bytes: Buffer): Buffer {

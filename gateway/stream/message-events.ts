@@ -23,7 +23,7 @@ export class MessageEvents implements EventReader {
   }
 
   read(event: RawEvent, data: Buffer): boolean {
-    const read = READERS[event.event ?? ''];
+    const read = READERS.get(event.event ?? '');
     if (read !== undefined) read.call(this, this.parsed(data));
     return true;
   }
@@ -68,9 +68,10 @@ export class MessageEvents implements EventReader {
   }
 }
 
-const READERS: Readonly<Record<string, ((this: MessageEvents, body: Json) => void) | undefined>> = {
-  message_start: MessageEvents.prototype.onStart,
-  message_delta: MessageEvents.prototype.onDelta,
-  message_stop: MessageEvents.prototype.onStop,
-  error: MessageEvents.prototype.onError,
-};
+/** A Map, because an upstream may call its events `__proto__`. */
+const READERS: ReadonlyMap<string, (this: MessageEvents, body: Json) => void> = new Map([
+  ['message_start', MessageEvents.prototype.onStart],
+  ['message_delta', MessageEvents.prototype.onDelta],
+  ['message_stop', MessageEvents.prototype.onStop],
+  ['error', MessageEvents.prototype.onError],
+]);

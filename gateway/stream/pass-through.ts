@@ -53,8 +53,13 @@ export class PassThrough implements StreamTransform {
     return this.reader.model;
   }
 
+  get finished(): boolean {
+    return this.reader.finished;
+  }
+
   push(chunk: Buffer): Buffer | undefined {
     const bytes = this.lines.open(chunk);
+    if (bytes === undefined) return undefined;
     const text = bytes.toString('latin1');
     let start = 0;
     let sign = -1;
@@ -76,7 +81,7 @@ export class PassThrough implements StreamTransform {
   }
 
   end(): Buffer | undefined {
-    endLines(this.lines, this.onEvent, this.provider.name);
+    endLines(this.lines, this.onLastEvent, this.provider.name);
     if (!this.reader.finished) {
       if (!this.reader.mayEnd()) throw unfinished(this.provider.name);
       this.out.push(Buffer.from(this.reader.endMarker));
@@ -87,10 +92,19 @@ export class PassThrough implements StreamTransform {
   private readonly onEvent = (event: RawEvent): void => {
     if (this.reader.finished) return;
     const data = event.data;
+    // Nobody is there yet whom a comment could keep waiting.
+    if (data === undefined && !this.begun) return;
     if (data !== undefined && !isDataAllowed(data)) throw garbage(this.provider);
     if (data !== undefined) this.begun = true;
     if (data !== undefined && !this.reader.read(event, data)) return;
     this.add(canonicalBytes(event));
+  };
+
+  /** An event without its blank line may be cut where an object ends: braces are not enough. */
+  private readonly onLastEvent = (event: RawEvent): void => {
+    const { data } = event;
+    if (!this.reader.finished && data?.[0] === OPEN && !isJson(data)) throw garbage(this.provider);
+    this.onEvent(event);
   };
 
   private add(bytes: Buffer): void {
@@ -100,7 +114,7 @@ export class PassThrough implements StreamTransform {
     } else this.out.push(bytes);
   }
 
-  private taken(): Buffer | undefined {
+  taken(): Buffer | undefined {
     const out = this.out;
     if (out.length === 0) return undefined;
     this.out = [];
@@ -142,6 +156,15 @@ function isPlain(text: string, start: number, feed: number): boolean {
 function isDataAllowed(data: Buffer): boolean {
   if (data[0] === OPEN) return data[data.length - 1] === CLOSE;
   return data.length === 6 && data.toString('latin1', 0, 6) === '[DONE]';
+}
+
+function isJson(data: Buffer): boolean {
+  try {
+    JSON.parse(data.toString('utf8'));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function garbage(provider: Provider): GatewayError {

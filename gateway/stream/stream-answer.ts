@@ -8,19 +8,24 @@ import type { Attempt } from '../exchange.ts';
 import type { Usage } from '../providers/provider.ts';
 import type { CallEvents, UpstreamCall } from '../upstream/call.ts';
 import { Deadline, type Deadlines } from '../upstream/deadlines.ts';
+import { withoutCredential } from '../upstream/without-credential.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import type { StreamTransform } from './transform.ts';
 
 /** Bytes held for a caller that is not attached yet or reads slowly. */
 const MAX_HELD_BYTES = 64 * 1024;
 const MAX_WHOLE_BYTES = 64 * 1024 * 1024;
-/** A caller who takes nothing for so long is cut off. */
-const WRITE_IDLE_MS = 60_000;
+/** How long an upstream has to end its body after its end marker, so that its connection can be used again. */
+const TAIL_MS = 1_000;
 
 export interface StreamTerms {
   readonly delivery: 'live' | 'whole';
   readonly idleTimeoutMs: number;
+  /** A caller who takes nothing for so long is cut off. */
+  readonly writeIdleMs: number;
   readonly provider: string;
+  /** Headers whose values an upstream's words about a failure must not give away. */
+  readonly secrets: readonly string[];
 }
 
 export interface StreamOutcome {
@@ -76,6 +81,7 @@ export class StreamAnswer implements CallEvents {
   onHead(_status: number, _headers: IncomingHttpHeaders): void {}
 
   onBytes(chunk: Buffer): void {
+    if (this.ended) return;
     if (this.idle.at === Number.POSITIVE_INFINITY) this.deadlines.add(this.idle);
     this.idle.at = performance.now() + this.terms.idleTimeoutMs;
     let out: Buffer | string | undefined;
@@ -83,26 +89,20 @@ export class StreamAnswer implements CallEvents {
       out = this.transform.push(chunk);
     } catch (error) {
       this.call.abort();
-      return this.fail(asGatewayError(error));
+      return this.failWith(error);
     }
     if (out !== undefined) this.deliver(out);
+    if (this.transform.finished) this.endByMarker();
   }
 
   onEnd(): void {
-    try {
-      const out = this.transform.end();
-      this.close();
-      if (out !== undefined) this.hold(out);
-    } catch (error) {
-      return this.fail(asGatewayError(error));
-    }
-    this.ended = true;
-    if (!this.committed) this.commit();
-    else if (this.response !== undefined) this.finish(this.response);
+    if (this.ended) this.deadlines.delete(this.idle);
+    else this.end();
   }
 
   onFailure(error: GatewayError): void {
-    this.fail(error);
+    if (this.ended) this.deadlines.delete(this.idle);
+    else this.fail(error);
   }
 
   /** Hands the stream to the caller. `onSettled` is called once, when the last byte was handed over or the caller left. */
@@ -137,6 +137,28 @@ export class StreamAnswer implements CallEvents {
     if (this.ended || this.failure !== undefined) return;
     this.call.abort();
     this.fail(error);
+  }
+
+  private end(): void {
+    try {
+      const out = this.transform.end();
+      this.close();
+      if (out !== undefined) this.hold(out);
+    } catch (error) {
+      return this.failWith(error);
+    }
+    this.ended = true;
+    if (!this.committed) this.commit();
+    else if (this.response !== undefined) this.finish(this.response);
+  }
+
+  /** The caller has all of it, whatever becomes of the rest of the upstream's body. */
+  private endByMarker(): void {
+    this.end();
+    if (!this.ended) return this.call.abort();
+    this.idle.at = performance.now() + TAIL_MS;
+    this.deadlines.add(this.idle);
+    this.call.resume();
   }
 
   private deliver(out: Buffer | string): void {
@@ -189,7 +211,7 @@ export class StreamAnswer implements CallEvents {
   private pause(): void {
     this.blocked = true;
     this.call.pause();
-    if (this.response !== undefined) this.idle.at = performance.now() + WRITE_IDLE_MS;
+    if (this.response !== undefined) this.idle.at = performance.now() + this.terms.writeIdleMs;
   }
 
   private readonly onDrain = (): void => {
@@ -201,6 +223,7 @@ export class StreamAnswer implements CallEvents {
 
   private readonly onIdle = (): void => {
     this.call.abort();
+    if (this.ended) return;
     if (this.blocked && this.response !== undefined) {
       this.response.destroy();
       return this.settle({ error: undefined, clientGone: true });
@@ -208,6 +231,19 @@ export class StreamAnswer implements CallEvents {
     const message = `${this.terms.provider} sent nothing for ${this.terms.idleTimeoutMs} ms.`;
     this.fail(new GatewayError('upstream_stalled', message, { provider: this.terms.provider }));
   };
+
+  /** What was whole before the fault is not lost with it, once the caller has seen a beginning. */
+  private failWith(thrown: unknown): void {
+    const out = this.committed ? this.transform.taken() : undefined;
+    if (out !== undefined) this.hold(out);
+    this.fail(this.told(thrown));
+  }
+
+  private told(thrown: unknown): GatewayError {
+    const error = asGatewayError(thrown);
+    const message = withoutCredential(error.message, this.terms.secrets);
+    return message === error.message ? error : new GatewayError(error.code, message, error.details);
+  }
 
   private fail(error: GatewayError): void {
     this.close();
@@ -226,7 +262,9 @@ export class StreamAnswer implements CallEvents {
     const out = this.taken();
     if (out !== undefined) response.write(out);
     const event = this.errorEvent?.(error) ?? '';
-    response.end(event, () => response.socket?.destroySoon());
+    // Asked for now: a response that has ended has no socket any more.
+    const { socket } = response;
+    response.end(event, () => socket?.destroySoon());
     this.settle({ error, clientGone: false });
   }
 

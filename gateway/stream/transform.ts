@@ -9,8 +9,12 @@ export interface StreamTransform {
   push(chunk: Buffer): Buffer | string | undefined;
   /** The clean end of the upstream's body -> last bytes for the caller. Throws `upstream_cut` when it was not finished. */
   end(): Buffer | string | undefined;
+  /** What whole events gave before `push` or `end` threw. */
+  taken(): Buffer | string | undefined;
   /** Whether anything was said yet: comments alone are nothing. */
   readonly begun: boolean;
+  /** The upstream's own end marker was seen: nothing that follows is of the stream. */
+  readonly finished: boolean;
   readonly usage: Usage | undefined;
   readonly model: string | undefined;
 }

@@ -27,6 +27,10 @@ export class Translated implements StreamTransform {
     return this.decoder.usage;
   }
 
+  get finished(): boolean {
+    return this.decoder.finished;
+  }
+
   push(chunk: Buffer): string | undefined {
     this.lines.push(chunk, this.onEvent);
     return this.taken();
@@ -34,7 +38,10 @@ export class Translated implements StreamTransform {
 
   end(): string | undefined {
     endLines(this.lines, this.onEvent, this.provider);
-    if (!this.decoder.finished) throw unfinished(this.provider);
+    if (!this.decoder.finished) {
+      if (!this.decoder.mayEnd()) throw unfinished(this.provider);
+      for (const chunk of this.decoder.end()) this.write(chunk);
+    }
     this.out += this.encoder.end();
     return this.taken();
   }
@@ -54,7 +61,7 @@ export class Translated implements StreamTransform {
     this.out += this.encoder.encode(chunk);
   }
 
-  private taken(): string | undefined {
+  taken(): string | undefined {
     const out = this.out;
     this.out = '';
     return out === '' ? undefined : out;

@@ -43,11 +43,15 @@ export class UpstreamCall implements ConnectionUser {
   }
 
   start(): void {
+    this.ask((lane) => this.connections.take(lane));
+  }
+
+  private ask(connect: (lane: Lane) => Connection): void {
     const { path, headers, body } = this.request;
     const bodyBytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     try {
       const head = requestHead(this.lane.host, path, headers, bodyBytes);
-      this.connection = this.connections.take(this.lane);
+      this.connection = connect(this.lane);
       this.connection.send(head, body, bodyBytes, this);
     } catch (error) {
       this.onLost(error as Error);
@@ -89,13 +93,13 @@ export class UpstreamCall implements ConnectionUser {
     const isStale = this.isStale();
     const hasAnswered = this.connection?.hasAnswered ?? false;
     this.release(false);
-    if (isStale) return this.start();
+    if (isStale) return this.ask((lane) => this.connections.open(lane));
     this.over = true;
     this.events.onFailure(networkFailure(error, this.provider, hasAnswered));
   }
 
   /**
-   * A kept-alive connection that the upstream had closed before it saw this request: asked once more on another. One that
+   * A kept-alive connection that the upstream had closed before it saw this request: asked once more, on a new one. One that
    * was in use a moment ago was broken because of this request, which is then not asked twice.
    */
   private isStale(): boolean {

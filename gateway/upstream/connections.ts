@@ -48,6 +48,11 @@ export class Connections {
       }
       this.discard(lane, connection);
     }
+    return this.open(lane);
+  }
+
+  /** A new one, whatever is idle. */
+  open(lane: Lane): Connection {
     lane.open += 1;
     return new Connection(lane.address);
   }
@@ -56,6 +61,8 @@ export class Connections {
   give(lane: Lane, connection: Connection, keepAlive: string): void {
     const keptMs = keepAlive === '' ? KEEP_ALIVE_MS : keptFor(keepAlive);
     if (keptMs <= 0 || !connection.isQuiet || lane.idle.length >= MAX_IDLE) return this.discard(lane, connection);
+    // A slow caller may have held it back to the last: nobody would hear the next answer, nor a goodbye.
+    connection.resume();
     connection.idleSince = performance.now();
     connection.goodUntil = connection.idleSince + keptMs;
     lane.idle.push(connection);

@@ -73,7 +73,7 @@ const CASES: readonly Case[] = [
   ['/v1/embeddings', 'input', [[], 7, {}, null], ['x', ['a'], [1, 2], [[1]]]],
   ['/v1/embeddings', 'dimensions', [0, 1.5, 'x'], [1, 256]],
   ['/v1/embeddings', 'user', [7], ['u']],
-  ['/v1/messages', 'max_tokens', [0, -1, 1.5, 'x', null], [1, 4096]],
+  ['/v1/messages', 'max_tokens', [-1, 1.5, 'x', null], [0, 1, 4096]],
   ['/v1/messages', 'messages', [[], 'x', null, [{ content: 'x' }]], [MESSAGES]],
   ['/v1/messages', 'temperature', [-0.1, 1.1, 'x'], [0, 1]],
   ['/v1/messages', 'top_p', [-0.1, 1.1], [0, 1]],

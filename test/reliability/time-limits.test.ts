@@ -148,7 +148,7 @@ describe('once its first byte has come', () => {
     const startedMs = performance.now();
     const text = await (await timed('idle', { ...HI, stream: true })).response.text();
     expect(text).toContain('upstream_stalled');
-    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(4 * 50 + 115);
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(280);
   });
 });
 

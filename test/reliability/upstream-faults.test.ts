@@ -32,6 +32,7 @@ beforeAll(async () => {
     return [
       defaultConfig('house', target(up)),
       config('hasty', target(up, { request_timeout: 80 })),
+      config('unhurried', target(up, { request_timeout: 400 })),
       config('refused', at('http://127.0.0.1:1/v1')),
       config('no-name', at('http://no-such-name.invalid/v1')),
       config('tls-on-plain', at(`https://127.0.0.1:${up.port}/v1`)),
@@ -177,9 +178,9 @@ describe('an upstream that', () => {
   });
 
   it('answers slowly, but begins in time, is waited for', async () => {
-    const parts = BODY.match(/[\s\S]{1,4}/g) ?? [];
-    stage.at(0).answer(pieces(parts, { gapMs: 40, headers: { 'content-type': 'application/json' } }));
-    const response = await stage.gateway.chat(HI, { 'x-gateway-config': 'hasty' });
+    const parts = BODY.match(/[\s\S]{1,1}/g) ?? [];
+    stage.at(0).answer(pieces(parts, { gapMs: 25, headers: { 'content-type': 'application/json' } }));
+    const response = await stage.gateway.chat(HI, { 'x-gateway-config': 'unhurried' });
     expect(await response.text()).toBe(BODY);
   });
 });

@@ -2,9 +2,8 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AnthropicAnswer } from '../fakes/anthropic-wire.ts';
-import type { OpenAiAnswer } from '../fakes/openai-wire.ts';
-import { chat, chatStream, json, message, messageStream } from '../fakes/replies.ts';
+import { chat, json, message, messageStream } from '../fakes/replies.ts';
+import { calls, HI, PIXEL, type Said, saying, TEXT } from './said.ts';
 import { type Stage, startStage, WIRES, type Wire } from './stage.ts';
 
 /** Older fields besides those that the SDK still has types for. */
@@ -14,16 +13,9 @@ type Params = Omit<Anthropic.MessageCreateParamsNonStreaming, 'model' | 'max_tok
 };
 type Sent = Partial<OpenAI.ChatCompletionCreateParams>;
 
-const HI = { role: 'user', content: 'Hi' } as const;
-const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const SCHEMA = { type: 'object', properties: { city: { type: 'string' } } } as const;
 const WEATHER = { name: 'get_weather', description: 'Weather', input_schema: { ...SCHEMA } } satisfies Anthropic.Tool;
 const FUNCTION = { type: 'function', function: { name: 'get_weather', description: 'Weather', parameters: SCHEMA } };
-
-interface Said {
-  readonly openai: OpenAiAnswer;
-  readonly anthropic: AnthropicAnswer;
-}
 
 interface Talk {
   readonly what: string;
@@ -35,7 +27,6 @@ interface Talk {
   readonly stop: string;
 }
 
-const TEXT: Said = { openai: { text: 'Good day.' }, anthropic: { text: 'Good day.' } };
 const HEARD_TEXT = [{ type: 'text', text: 'Good day.' }];
 const USE = { type: 'tool_use', id: 'call_1', name: 'get_weather', input: { city: 'Rome' } } as const;
 const CALL = {
@@ -43,26 +34,8 @@ const CALL = {
   type: 'function',
   function: { name: 'get_weather', arguments: '{"city":"Rome"}' },
 } as const;
-const ONE_CALL: Said = {
-  openai: { toolCalls: [{ id: 'call_1', name: 'get_weather', arguments: '{"city":"Rome"}' }] },
-  anthropic: { toolUses: [{ id: 'call_1', name: 'get_weather', input: { city: 'Rome' } }] },
-};
-const TEXT_AND_CALLS: Said = {
-  openai: {
-    text: 'Let me see. ',
-    toolCalls: [
-      { id: 'call_1', name: 'get_weather', arguments: '{"city":"Rome"}' },
-      { id: 'call_2', name: 'get_weather', arguments: '{"city":"Oslo"}' },
-    ],
-  },
-  anthropic: {
-    text: 'Let me see. ',
-    toolUses: [
-      { id: 'call_1', name: 'get_weather', input: { city: 'Rome' } },
-      { id: 'call_2', name: 'get_weather', input: { city: 'Oslo' } },
-    ],
-  },
-};
+const ONE_CALL = calls(['Rome']);
+const TEXT_AND_CALLS = calls(['Rome', 'Oslo'], 'Let me see. ');
 
 const TALKS: readonly Talk[] = [
   {
@@ -216,8 +189,7 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 function script(wire: Wire, said: Said, stream: boolean): void {
-  if (wire === 'openai') stage.upstream.openai.answer(stream ? chatStream(said.openai) : chat(said.openai));
-  else stage.upstream.anthropic.answer(stream ? messageStream(said.anthropic) : message(said.anthropic));
+  stage.upstream[wire].answer(saying(wire, said, stream));
 }
 
 function assertAsked(wire: Wire, talk: Talk, stream: boolean): void {
@@ -281,16 +253,29 @@ describe('anthropic SDK', () => {
     const ask = { model: 'm-1', messages: [HI] };
     expect((await stage.anthropic('anthropic').messages.countTokens(ask)).input_tokens).toBe(14);
     expect(stage.upstream.anthropic.calls.at(-1)?.path).toBe('/v1/messages/count_tokens');
-    await expect(stage.anthropic('openai').messages.countTokens(ask)).rejects.toMatchObject({ status: 501 });
+    const before = stage.upstream.openai.calls.length;
+    await expect(stage.anthropic('openai').messages.countTokens(ask)).rejects.toMatchObject({
+      status: 501,
+      type: 'not_found_error',
+      errorCode: 'unsupported_operation',
+    });
+    expect(stage.upstream.openai.calls.length).toBe(before);
   });
 
-  it('passes beta headers to a provider of its dialect', async () => {
+  it('passes beta headers and the version that it is made for to a provider of its dialect', async () => {
     stage.upstream.anthropic.answer(message());
-    const client = stage.anthropic('anthropic', { 'anthropic-beta': 'files-api-2025-04-14' });
+    const named: (string | null)[] = [];
+    const client = stage.anthropic('anthropic', { 'anthropic-beta': 'files-api-2025-04-14' }).withOptions({
+      fetch: (url, init) => {
+        named.push(new Headers(init?.headers).get('anthropic-version'));
+        return fetch(url, init);
+      },
+    });
     await client.messages.create({ model: 'm-1', max_tokens: 100, messages: [HI] });
+    expect(named).toEqual([expect.stringMatching(/^\d{4}-\d\d-\d\d$/)]);
     expect(stage.upstream.anthropic.calls.at(-1)?.headers).toMatchObject({
       'anthropic-beta': 'files-api-2025-04-14',
-      'anthropic-version': '2023-06-01',
+      'anthropic-version': named[0],
       'x-api-key': 'upstream-key',
     });
   });

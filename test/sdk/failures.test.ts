@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { anthropicError, anthropicEvents } from '../fakes/anthropic-wire.ts';
 import { openAiError, openAiEvents } from '../fakes/openai-wire.ts';
 import { json, pieces, type Reply } from '../fakes/replies.ts';
-import { type Stage, startStage, WIRES, type Wire } from './stage.ts';
+import { COMBINATIONS, type Sdk, type Stage, startStage, type Wire } from './stage.ts';
 
 let stage: Stage;
 beforeAll(async () => {
@@ -14,9 +14,6 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 const HI = [{ role: 'user' as const, content: 'Hi' }];
-const SDKS = ['openai', 'anthropic'] as const;
-type Sdk = (typeof SDKS)[number];
-const COMBINATIONS = SDKS.flatMap((sdk) => WIRES.map((wire) => [sdk, wire] as const));
 
 function ask(sdk: Sdk, wire: Wire, headers?: Record<string, string>): Promise<unknown> {
   return sdk === 'openai'

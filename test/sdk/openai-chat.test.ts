@@ -1,13 +1,12 @@
 /** The official OpenAI SDK, to an upstream of its own wire format and to one of Anthropic's. */
+import type Anthropic from '@anthropic-ai/sdk';
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AnthropicAnswer } from '../fakes/anthropic-wire.ts';
-import type { OpenAiAnswer } from '../fakes/openai-wire.ts';
-import { chat, chatStream, message, messageStream } from '../fakes/replies.ts';
+import { calls, HI, PIXEL, type Said, saying, TEXT } from './said.ts';
 import { type Stage, startStage, WIRES, type Wire } from './stage.ts';
 
 type Params = OpenAI.ChatCompletionCreateParamsNonStreaming;
-type Sent = Readonly<Record<string, unknown>>;
+type Sent = Partial<Anthropic.MessageCreateParams> & { readonly temperature?: number; readonly top_p?: number };
 
 const WEATHER = {
   type: 'function',
@@ -20,16 +19,8 @@ const WEATHER = {
 const WEATHER_TOOL = {
   name: 'get_weather',
   description: 'Weather of a city',
-  input_schema: WEATHER.function.parameters,
+  input_schema: { ...WEATHER.function.parameters, required: ['city'] },
 };
-const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-const HI = { role: 'user', content: 'Hi' } as const;
-
-/** What an upstream of either wire says, in that wire's own words. */
-interface Said {
-  readonly openai: OpenAiAnswer;
-  readonly anthropic: AnthropicAnswer;
-}
 
 interface Talk {
   readonly what: string;
@@ -41,27 +32,10 @@ interface Talk {
   readonly finish: string;
 }
 
-const TEXT: Said = { openai: { text: 'Good day.' }, anthropic: { text: 'Good day.' } };
 const HEARD_TEXT = { role: 'assistant', content: 'Good day.' } as const;
 
-const ONE_CALL: Said = {
-  openai: { toolCalls: [{ id: 'call_1', name: 'get_weather', arguments: '{"city":"Rome"}' }] },
-  anthropic: { toolUses: [{ id: 'call_1', name: 'get_weather', input: { city: 'Rome' } }] },
-};
-const TWO_CALLS: Said = {
-  openai: {
-    toolCalls: [
-      { id: 'call_1', name: 'get_weather', arguments: '{"city":"Rome"}' },
-      { id: 'call_2', name: 'get_weather', arguments: '{"city":"Oslo"}' },
-    ],
-  },
-  anthropic: {
-    toolUses: [
-      { id: 'call_1', name: 'get_weather', input: { city: 'Rome' } },
-      { id: 'call_2', name: 'get_weather', input: { city: 'Oslo' } },
-    ],
-  },
-};
+const ONE_CALL = calls(['Rome']);
+const TWO_CALLS = calls(['Rome', 'Oslo']);
 
 function heardCall(id: string, city: string) {
   return { id, type: 'function' as const, function: { name: 'get_weather', arguments: JSON.stringify({ city }) } };
@@ -242,8 +216,7 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 function script(wire: Wire, said: Said, stream: boolean): void {
-  if (wire === 'openai') stage.upstream.openai.answer(stream ? chatStream(said.openai) : chat(said.openai));
-  else stage.upstream.anthropic.answer(stream ? messageStream(said.anthropic) : message(said.anthropic));
+  stage.upstream[wire].answer(saying(wire, said, stream));
 }
 
 function assertAsked(wire: Wire, talk: Talk, stream: boolean): void {

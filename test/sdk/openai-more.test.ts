@@ -50,6 +50,22 @@ describe('openai SDK', () => {
     expect(stage.upstream.openai.calls.at(-1)?.path).toBe('/v1/embeddings');
   });
 
+  it('embeds in base64, which the SDK asks for by itself', async () => {
+    const vector = Buffer.from(new Float32Array([0.5, -2, 0.25]).buffer).toString('base64');
+    const data = [{ object: 'embedding', index: 0, embedding: vector }];
+    stage.upstream.openai.answer(
+      json(200, { object: 'list', model: 'm', data, usage: { prompt_tokens: 1, total_tokens: 1 } }),
+    );
+    const answer = await stage.openai('openai').embeddings.create({ model: 'm', input: 'one', dimensions: 3 });
+    expect(answer.data[0]?.embedding).toEqual([0.5, -2, 0.25]);
+    expect(stage.upstream.openai.json(-1)).toEqual({
+      model: 'm',
+      input: 'one',
+      dimensions: 3,
+      encoding_format: 'base64',
+    });
+  });
+
   it.each(['completions', 'embeddings'] as const)('is told where a provider has no %s', async (what) => {
     const client = stage.openai('anthropic');
     const asked =

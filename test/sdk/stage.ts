@@ -9,6 +9,10 @@ import { startUpstream, type Upstream } from '../fakes/upstream.ts';
 export const WIRES = ['openai', 'anthropic'] as const;
 export type Wire = (typeof WIRES)[number];
 
+export const SDKS = ['openai', 'anthropic'] as const;
+export type Sdk = (typeof SDKS)[number];
+export const COMBINATIONS = SDKS.flatMap((sdk) => WIRES.map((wire) => [sdk, wire] as const));
+
 export interface Stage {
   readonly gateway: TestGateway;
   readonly upstream: Readonly<Record<Wire, Upstream>>;
@@ -20,13 +24,19 @@ export interface Stage {
 
 const NOTHING_SCRIPTED = json(500, { error: { message: 'nothing is scripted', type: 'server_error' } });
 
-export async function startStage(): Promise<Stage> {
+/**
+ * Configs `openai` and `anthropic`; requests may name the upstreams' origins as their host. `more`: manifests besides, by
+ * the base URL of each upstream.
+ */
+export async function startStage(more: (baseUrl: Readonly<Record<Wire, string>>) => string = () => ''): Promise<Stage> {
   const [openai, anthropic] = await Promise.all([startUpstream(NOTHING_SCRIPTED), startUpstream(NOTHING_SCRIPTED)]);
   const upstream = { openai, anthropic };
+  const baseUrl = { openai: `${openai.origin}/v1`, anthropic: `${anthropic.origin}/v1` };
   const manifests = WIRES.map((wire) =>
-    config(wire, { provider: wire, api_key: 'upstream-key', custom_host: `${upstream[wire].origin}/v1` }),
+    config(wire, { provider: wire, api_key: 'upstream-key', custom_host: baseUrl[wire] }),
   ).join('');
-  const gateway = await startTestGateway({ manifests });
+  const requestHosts = [openai.origin, anthropic.origin];
+  const gateway = await startTestGateway({ manifests: manifests + more(baseUrl), requestHosts });
   const defaultHeaders = (wire: Wire, headers: Record<string, string> = {}) => ({
     'x-gateway-config': wire,
     ...headers,

@@ -34,6 +34,14 @@ export class MessageStreamDecoder implements StreamDecoder {
     return this.#counts === undefined ? undefined : hubUsage(this.#counts);
   }
 
+  mayEnd(): boolean {
+    return this.#hasReason;
+  }
+
+  end(): readonly Json[] {
+    return this.stop();
+  }
+
   decode(event: ServerSentEvent): readonly Json[] {
     if (this.finished) return NO_CHUNKS;
     const body = parse(event.data);
