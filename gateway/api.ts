@@ -19,9 +19,7 @@ import { serveExchange } from './serve-exchange.ts';
 import { pathOf, servePlain } from './serve-plain.ts';
 import type { ActiveSnapshot } from './snapshot/active-snapshot.ts';
 
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
-const CHECK_INTERVAL_MS = 1_000;
+const MAX_CHECK_INTERVAL_MS = 1_000;
 const KEEP_ALIVE_MS = 72_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_REQUESTS_PER_SOCKET = 0;
@@ -29,22 +27,23 @@ const MODELS = '/v1/models';
 
 /** Routes are set, nothing listens yet. */
 export function buildApi(gateway: GatewayState): FastifyInstance {
+  const { headersMs, requestMs } = gateway.limits;
   const api = fastify({
     logger: false,
     exposeHeadRoutes: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: requestMs,
     maxRequestsPerSocket: MAX_REQUESTS_PER_SOCKET,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: 512 },
-    clientErrorHandler: (error: Error, socket: Socket) => clientError(error, socket),
+    clientErrorHandler: (error: Error, socket: Socket) => clientError(gateway, error, socket),
     // What fastify finds before it routes: a path with broken escapes. Its own answer would not be in our words.
     frameworkErrors: (_error, request, reply) => refuse(gateway, request, reply, badPath),
     http: {
       maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      connectionsCheckingInterval: CHECK_INTERVAL_MS,
+      headersTimeout: headersMs,
+      connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, headersMs),
       noDelay: true,
     },
   });

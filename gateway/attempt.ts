@@ -19,6 +19,7 @@ import { upstreamHeaders } from './upstream/headers.ts';
 import { upstreamProblem } from './upstream/problem.ts';
 import { UnaryBody } from './upstream/unary-body.ts';
 
+const EVENT_STREAM = /^text\/event-stream\s*(?:;|$)/i;
 const NO_SECRETS: readonly string[] = [];
 
 export interface AttemptMeans {
@@ -141,7 +142,7 @@ class AttemptRun implements CallEvents {
   }
 
   private openStream(headers: IncomingHttpHeaders): void {
-    if (!(headers['content-type'] ?? '').startsWith('text/event-stream'))
+    if (!EVENT_STREAM.test(headers['content-type'] ?? ''))
       return this.giveUp(this.invalid('answered a stream request with something that is no event stream'));
     const terms = {
       delivery: this.settings.streamDelivery,
@@ -201,7 +202,7 @@ class AttemptRun implements CallEvents {
     this.context.onGone = undefined;
     this.attempt.endedAt = performance.now();
     this.attempt.errorCode = error.code;
-    this.resolve(failedReply(error, this.upstream, this.attempt, this.headers, upstreamStatus));
+    this.resolve(failedReply(error, this.upstream, this.attempt, this.headers, this.context.gone, upstreamStatus));
   }
 
   private readonly onGone = (): void => {

@@ -56,7 +56,7 @@ function assertScope(known: KnownKey, scopes: readonly string[]): void {
   throw new GatewayError('missing_scope', `The key ${known.record.name} lacks the scope ${scopes.join(' or ')}.`);
 }
 
-/** Anthropic's SDK sends its key as x-api-key, every other one as bearer. */
+/** Anthropic's older SDKs send their key as x-api-key, everybody else as bearer. */
 function bearerOf(authorization: string | undefined): string | undefined {
   if (authorization === undefined || authorization.length < 8) return undefined;
   return authorization.slice(0, 7).toLowerCase() === 'bearer ' ? authorization.slice(7).trim() || undefined : undefined;

@@ -22,11 +22,13 @@ const FINAL: ReadonlySet<string> = new Set([
   'config_refused',
 ]);
 
+/** `isGone`: the caller has left, which is no fault of the upstream. */
 export function failedReply(
   error: GatewayError,
   upstream: Upstream,
   attempt: Attempt,
   headers: IncomingHttpHeaders,
+  isGone: boolean,
   upstreamStatus?: number,
 ): GatewayReply {
   const timeout = TIMEOUTS.has(error.code);
@@ -34,7 +36,7 @@ export function failedReply(
     status: upstreamStatus ?? (timeout ? TIMEOUT_STATUS : error.status),
     ok: false,
     failure: upstreamStatus !== undefined ? 'status' : timeout ? 'timeout' : 'network',
-    final: FINAL.has(error.code),
+    final: isGone || FINAL.has(error.code),
     headers,
     contextTooSmall: isContextTooSmall(error, upstream),
     attempt,

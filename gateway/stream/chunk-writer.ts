@@ -1,6 +1,7 @@
 /**
- * Writes the pieces of a streamed answer. Small pieces go to the socket as one text with their chunk's frame: node's own
- * `write` makes a vector of four of each, which costs more than all that is done with an event before.
+ * Writes the pieces of a streamed answer. The first one goes through node, with the head; all others to the socket, small
+ * ones as one text with their chunk's frame: node's own `write` makes a vector of four of each, which costs more than all
+ * that is done with an event before, and keeps it until the next tick, so that nothing may go past it.
  */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -23,8 +24,11 @@ export class ChunkWriter {
   /** False: the caller does not keep up, wait for `onDrain`. */
   write(bytes: Buffer | string): boolean {
     const { socket } = this;
-    const text = socket === undefined ? undefined : plainText(bytes);
-    if (socket === undefined || text === undefined) return this.writeByNode(bytes);
+    // A chunk without bytes would be the last one.
+    if (bytes.length === 0) return true;
+    if (socket === undefined) return this.writeByNode(bytes);
+    const text = plainText(bytes);
+    if (text === undefined) return writeFramed(socket, bytes);
     return socket.write(`${text.length.toString(16)}\r\n${text}\r\n`, 'latin1');
   }
 
@@ -35,19 +39,30 @@ export class ChunkWriter {
   }
 
   private writeByNode(bytes: Buffer | string): boolean {
-    const goesOn = this.response.write(bytes);
-    const { socket, chunkedEncoding } = this.response;
+    const { response } = this;
+    response.write(bytes);
+    if (response.writableCorked > 0) response.uncork();
+    const { socket, chunkedEncoding } = response;
     if (this.socket === undefined && socket !== null && chunkedEncoding) {
       this.socket = socket;
       socket.on('drain', this.onDrain);
     }
-    return goesOn;
+    return !response.writableNeedDrain;
   }
+}
+
+function writeFramed(socket: Socket, bytes: Buffer | string): boolean {
+  socket.cork();
+  socket.write(`${Buffer.byteLength(bytes).toString(16)}\r\n`, 'latin1');
+  socket.write(bytes);
+  const goesOn = socket.write('\r\n', 'latin1');
+  socket.uncork();
+  return goesOn;
 }
 
 /** A letter a byte; undefined where that cannot be, or is not worth it. */
 function plainText(bytes: Buffer | string): string | undefined {
-  if (bytes.length > ONE_WRITE_BYTES || bytes.length === 0) return undefined;
+  if (bytes.length > ONE_WRITE_BYTES) return undefined;
   if (typeof bytes !== 'string') return bytes.toString('latin1');
   return Buffer.byteLength(bytes) === bytes.length ? bytes : undefined;
 }

@@ -13,7 +13,7 @@ export const MAX_EVENT_BYTES = 4 * 1024 * 1024;
 const OPEN = 123;
 const CLOSE = 125;
 const LF = 10;
-const PLAIN = 'data: {';
+const PLAIN = 'data: {"';
 const ERROR = 'data: {"error"';
 
 /** What one dialect says in its events. One instance per stream. */

@@ -1,16 +1,25 @@
 /** Streams never lie: G24 and section 5 of the semantics, for each pair of dialects. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HI, HI_MESSAGE, type Stage, startStage, target } from '../conformance/stage.ts';
-import { anthropicEvents } from '../fakes/anthropic-wire.ts';
+import { type Stage, startStage, target } from '../conformance/stage.ts';
 import { config } from '../fakes/objects.ts';
-import { openAiChunks, openAiEvent, openAiEvents } from '../fakes/openai-wire.ts';
-import { chatStream, json, messageStream, pieces, type Reply, text } from '../fakes/replies.ts';
+import { openAiChunks, openAiEvent } from '../fakes/openai-wire.ts';
+import { json, pieces, type Reply, text } from '../fakes/replies.ts';
 import type { Upstream } from '../fakes/upstream.ts';
-
-const WIRES = ['openai', 'anthropic'] as const;
-type Wire = (typeof WIRES)[number];
-const PAIRS = WIRES.flatMap((client) => WIRES.map((upstream) => [client, upstream] as const));
-const WORDS = 'one two three four';
+import {
+  ExpectedLines,
+  earlyEvents as early,
+  endsInError,
+  errorEvent,
+  eventsOf as events,
+  goodStream as good,
+  isFinished,
+  PAIRS,
+  type ReadAnswer,
+  readStream,
+  WIRES,
+  type Wire,
+  WORDS,
+} from './stream-stage.ts';
 
 let stage: Stage;
 beforeAll(async () => {
@@ -36,36 +45,8 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-function events(wire: Wire): string[] {
-  return wire === 'openai' ? openAiEvents({ text: WORDS }) : anthropicEvents({ text: WORDS });
-}
-
-function good(wire: Wire): Reply {
-  return wire === 'openai' ? chatStream({ text: WORDS }) : messageStream({ text: WORDS });
-}
-
-/** Events up to the middle of the text. */
-const early = (wire: Wire) => events(wire).slice(0, wire === 'openai' ? 4 : 5);
-
-async function read(client: Wire, name: string, body: object = {}) {
-  const path = client === 'openai' ? '/v1/chat/completions' : '/v1/messages';
-  const ask = { ...(client === 'openai' ? HI : HI_MESSAGE), stream: true, ...body };
-  const response = await stage.gateway.post(path, ask, { 'x-gateway-config': name });
-  const text = await response.text().catch((error: Error) => `broken: ${error.message}`);
-  return { status: response.status, text };
-}
-
-async function lastLine(): Promise<Readonly<Record<string, unknown>>> {
-  return (await stage.gateway.logs()).filter(({ msg }) => msg === 'request').at(-1) ?? {};
-}
-
-function isFinished(client: Wire, text: string): boolean {
-  return client === 'openai' ? text.endsWith('data: [DONE]\n\n') : text.includes('event: message_stop');
-}
-
-function endsInError(client: Wire, text: string): boolean {
-  const last = text.trimEnd().split('\n\n').at(-1) ?? '';
-  return client === 'openai' ? /^data: \{"error":\{/.test(last) : /^event: error\ndata: \{"type":"error"/.test(last);
+function read(client: Wire, name: string, body: object = {}): Promise<ReadAnswer> {
+  return readStream(stage, client, name, body);
 }
 
 const FAULTS: readonly (readonly [what: string, code: string, make: (wire: Wire) => Reply])[] = [
@@ -91,51 +72,40 @@ const FAULTS: readonly (readonly [what: string, code: string, make: (wire: Wire)
   [
     'followed by an error event',
     'upstream_error',
-    (wire) =>
-      pieces(
-        [
-          ...early(wire),
-          wire === 'openai'
-            ? 'data: {"error":{"message":"It broke.","type":"server_error","code":"their_code"}}\n\n'
-            : 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"It broke."}}\n\n',
-        ],
-        { gapMs: 3 },
-      ),
+    (wire) => pieces([...early(wire), errorEvent(wire, 'It broke.')], { gapMs: 3 }),
   ],
 ];
 
 describe.each(PAIRS)('a caller of %s, an upstream of %s: a stream that is', (client, wire) => {
+  const lines = new ExpectedLines();
   it.each(FAULTS)('%s ends with one error event, and is told as failed', async (_what, code, make) => {
     stage.at(0).answer(make(wire));
     const before = await stage.gateway.metric('modelgateway_stream_failures_total');
-    const { status, text } = await read(client, wire);
+    const answer = await read(client, wire);
+    const { status, text } = answer;
     expect(status).toBe(200);
     expect(isFinished(client, text)).toBe(false);
     expect(endsInError(client, text)).toBe(true);
     expect(text).toContain('one');
     expect(text.match(/"error"/g)).toHaveLength(client === 'openai' ? 1 : 2);
-    const line = await lastLine();
-    expect(line).toMatchObject({ stream_failed: true, error: code, status: 200, attempts: 1 });
+    lines.add(answer, { stream_failed: true, error: code, status: 200, attempts: 1 });
     expect((await stage.gateway.metric('modelgateway_stream_failures_total')) - before).toBe(1);
   });
 
   it('stalled ends with an error event after its idle time', async () => {
     stage.at(0).answer(pieces(early(wire), { ending: 'stall' }));
-    const { text } = await read(client, `idle-${wire}`);
-    expect(endsInError(client, text)).toBe(true);
-    const line = await lastLine();
-    expect(line).toMatchObject({ error: 'upstream_stalled', stream_failed: true });
+    const answer = await read(client, `idle-${wire}`);
+    expect(endsInError(client, answer.text)).toBe(true);
+    lines.add(answer, { error: 'upstream_stalled', stream_failed: true });
     await expect.poll(() => stage.at(0).calls.at(-1)?.abortedAt).toBeDefined();
   });
 
   it('whole is told as whole, with its usage', async () => {
     stage.at(0).answer(good(wire));
-    const { text } = await read(client, wire);
-    expect(isFinished(client, text)).toBe(true);
-    expect(text).not.toContain('"error"');
-    const line = await lastLine();
-    expect(line).toMatchObject({ status: 200, input_tokens: 9, output_tokens: 12, stream: true });
-    expect(line.stream_failed).toBeUndefined();
+    const answer = await read(client, wire);
+    expect(isFinished(client, answer.text)).toBe(true);
+    expect(answer.text).not.toContain('"error"');
+    lines.add(answer, { status: 200, input_tokens: 9, output_tokens: 12, stream: true, stream_failed: undefined });
   });
 
   it('followed by more after its end is whole, and the rest is dropped', async () => {
@@ -157,11 +127,10 @@ describe.each(PAIRS)('a caller of %s, an upstream of %s: a stream that is', (cli
   it.each(NEVER_BEGUN)('%s is an ordinary failure, and falls back', async (_what, reply) => {
     stage.at(0).answer(reply);
     stage.at(1).answer(good(wire));
-    const { status, text } = await read(client, `fall-${wire}`);
-    expect(status).toBe(200);
-    expect(isFinished(client, text)).toBe(true);
-    const line = await lastLine();
-    expect(line).toMatchObject({ attempts: 2 });
+    const answer = await read(client, `fall-${wire}`);
+    expect(answer.status).toBe(200);
+    expect(isFinished(client, answer.text)).toBe(true);
+    lines.add(answer, { attempts: 2 });
     const alone = await read(client, wire);
     expect(alone.status).toBe(502);
     expect(alone.text).toContain('"error"');
@@ -178,12 +147,10 @@ describe.each(PAIRS)('a caller of %s, an upstream of %s: a stream that is', (cli
   it.each(FAULTS.slice(0, 4))('%s moves on from the start where the whole is wanted', async (_what, _code, make) => {
     stage.at(0).answer(make(wire));
     stage.at(1).answer(good(wire));
-    const { text } = await read(client, `whole-${wire}`);
-    expect(isFinished(client, text)).toBe(true);
-    expect(text.match(/one/g)).toHaveLength(1);
-    const line = await lastLine();
-    expect(line).toMatchObject({ attempts: 2, status: 200 });
-    expect(line.stream_failed).toBeUndefined();
+    const answer = await read(client, `whole-${wire}`);
+    expect(isFinished(client, answer.text)).toBe(true);
+    expect(answer.text.match(/one/g)).toHaveLength(1);
+    lines.add(answer, { attempts: 2, status: 200, stream_failed: undefined });
   });
 
   it('broken everywhere is an ordinary error where the whole is wanted', async () => {
@@ -193,6 +160,8 @@ describe.each(PAIRS)('a caller of %s, an upstream of %s: a stream that is', (cli
     expect(status).toBe(502);
     expect(JSON.parse(text)).toHaveProperty('error');
   });
+
+  it('is told in the log, as it was', () => lines.check(stage));
 });
 
 describe('the end of a stream without an end marker', () => {

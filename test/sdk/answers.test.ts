@@ -1,6 +1,7 @@
 /** What both official SDKs hear, whole and streamed, from an upstream of either wire: reasons, counts, thinking, choices. */
 import type Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { anthropicEvent, anthropicEventObjects } from '../fakes/anthropic-wire.ts';
 import { openAiChat, openAiChunks, openAiEvent } from '../fakes/openai-wire.ts';
 import { json, messageStream, pieces } from '../fakes/replies.ts';
 import { HI, type Said, saying } from './said.ts';
@@ -116,6 +117,25 @@ describe.each(WAYS)('over the wire of %s, %s,', (wire, mode) => {
     const said = { openai: { text: UNUSUAL }, anthropic: { text: UNUSUAL } };
     expect((await heardByOpenAi(wire, mode, said)).choices[0]?.message.content).toBe(UNUSUAL);
     expect((await heardByAnthropic(wire, mode, said)).content).toMatchObject([{ type: 'text', text: UNUSUAL }]);
+  });
+});
+
+describe('a call of whose arguments nothing is said', () => {
+  const call = { id: 'call_1', name: 'get_time', input: {} };
+
+  it('has arguments that parse for the openai SDK', async () => {
+    const events = anthropicEventObjects({ toolUses: [call] }).filter(({ type }) => type !== 'content_block_delta');
+    stage.upstream.anthropic.answer(pieces(events.map(anthropicEvent)));
+    const stream = stage.openai('anthropic').chat.completions.stream({ model: 'm', messages: [HI] });
+    const { choices } = await stream.finalChatCompletion();
+    expect(choices[0]?.message.tool_calls).toMatchObject([{ function: { name: 'get_time', arguments: '{}' } }]);
+  });
+
+  it.each(MODES)('has an empty input for the anthropic SDK: %s', async (mode) => {
+    const said = { openai: { toolCalls: [{ id: 'call_1', name: 'get_time', arguments: '' }] }, anthropic: {} };
+    const { content, stop_reason: stop } = await heardByAnthropic('openai', mode, said);
+    expect(content).toMatchObject([{ type: 'tool_use', ...call }]);
+    expect(stop).toBe('tool_use');
   });
 });
 

@@ -231,6 +231,23 @@ it.each(COMBINATIONS)('a stream of the %s SDK over the wire of %s has an id too'
   expect(requestId).toMatch(/^req_/);
 });
 
+it.each(WIRES)('a client of the anthropic SDK may send its key as x-api-key, as older ones do: %s', async (wire) => {
+  stage.upstream[wire].answer(saying(wire, TEXT, false));
+  const client = (key: string) =>
+    new Anthropic({
+      baseURL: stage.gateway.origin,
+      apiKey: null,
+      authToken: null,
+      maxRetries: 0,
+      defaultHeaders: { 'x-gateway-config': wire, 'x-api-key': key },
+    });
+  const ask = { model: 'm', max_tokens: 10, messages: [HI] };
+  await client(OTHER_KEY).messages.create(ask);
+  expect(stage.upstream[wire].calls.at(-1)?.headers).toMatchObject(CREDENTIAL[wire]('upstream-key'));
+  expect(stage.upstream[wire].calls.at(-1)?.rawHeaders.join('\n')).not.toContain(OTHER_KEY);
+  await expect(client('no-key-of-ours').messages.create(ask)).rejects.toBeInstanceOf(Anthropic.AuthenticationError);
+});
+
 describe('the anthropic SDK where there is nothing', () => {
   it('knows its request by an id too', async () => {
     const client = new Anthropic({ baseURL: stage.gateway.origin, apiKey: stage.gateway.key, maxRetries: 0 });
