@@ -22,10 +22,7 @@ export function inheritSettings(parent: Settings, config: Config): Settings {
   const { strategy } = config;
   const breaker = config.cb_config ?? strategy?.cb_config;
   return {
-    overrideParams:
-      config.override_params === undefined
-        ? parent.overrideParams
-        : { ...parent.overrideParams, ...config.override_params },
+    overrideParams: mergeOverrides(parent.overrideParams, config.override_params),
     retry: config.retry === undefined ? parent.retry : retryRule(config.retry),
     breaker: breaker === undefined ? parent.breaker : breakerRule(breaker),
     requestTimeoutMs: config.request_timeout ?? parent.requestTimeoutMs,
@@ -35,6 +32,16 @@ export function inheritSettings(parent: Settings, config: Config): Settings {
     streamIdleTimeoutMs: strategy?.stream_idle_timeout ?? parent.streamIdleTimeoutMs,
     customHost: config.custom_host ?? parent.customHost,
   };
+}
+
+/** Whether an answer comes as a stream is the caller's to say: another form than the one asked for helps nobody. */
+function mergeOverrides(
+  parent: Settings['overrideParams'],
+  own: Config['override_params'],
+): Settings['overrideParams'] {
+  if (own === undefined) return parent;
+  const { stream: _, ...merged } = { ...parent, ...own };
+  return merged;
 }
 
 function retryRule(retry: NonNullable<Config['retry']>): RetryRule {

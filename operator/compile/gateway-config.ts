@@ -33,7 +33,7 @@ export function compileConfig(object: GatewayConfigObject, lookup: Lookup): Comp
       fields: Object.fromEntries(plainFields(config).map((field) => [field, config[field]])),
     })),
     unresolved: nodes.flatMap((node) => missingIntegrations(node, namespace, lookup)),
-    warnings: plainWarnings(withCredentials),
+    warnings: [...plainWarnings(withCredentials), ...streamWarnings(nodes)],
   };
 }
 
@@ -64,4 +64,12 @@ function plainWarnings(nodes: readonly ConfigNode[]): readonly Verdict[] {
   const paths = nodes.flatMap((node) => plainFields(node.config).map((field) => specPath(node, field)));
   const message = `${paths.join(', ')}: plain text that every reader of the object sees; an Integration takes it from a Secret`;
   return paths.length === 0 ? [] : [{ reason: 'PlainCredential', message }];
+}
+
+function streamWarnings(nodes: readonly ConfigNode[]): readonly Verdict[] {
+  const paths = nodes
+    .filter(({ config }) => config.override_params !== undefined && 'stream' in config.override_params)
+    .map((node) => specPath(node, 'override_params.stream'));
+  const message = `${paths.join(', ')}: has no effect; whether an answer is streamed is the caller's to say`;
+  return paths.length === 0 ? [] : [{ reason: 'NoEffect', message }];
 }

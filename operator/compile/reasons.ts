@@ -30,6 +30,7 @@ export const REASONS = {
   Ready: 'The object is accepted, complete and served.',
   NotReady: 'One of the other conditions does not hold.',
   PlainCredential: 'A credential is written in the object: a Secret would be the better place.',
+  NoEffect: 'A field is written that changes nothing: the message names it.',
   UnknownAnnotation: 'An annotation of our domain is not known and has no effect.',
 } as const satisfies Record<string, string>;
 

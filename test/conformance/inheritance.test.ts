@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { config } from '../fakes/objects.ts';
 import { openAiError } from '../fakes/openai-wire.ts';
-import { after, chat, json } from '../fakes/replies.ts';
+import { after, chat, chatStream, json } from '../fakes/replies.ts';
 import { HI, type Stage, startStage, target } from './stage.ts';
 
 let stage: Stage;
@@ -98,5 +98,18 @@ describe('credentials and addressing', () => {
     expect(sent?.headers.authorization).toBeUndefined();
     expect(sent?.headers['x-api-key']).toBeUndefined();
     expect(sent?.path).toBe('/v1/chat/completions');
+  });
+});
+
+describe('whether an answer is streamed', () => {
+  it.each([true, false])('is the caller’s to say, whatever override_params has: %s', async (stream) => {
+    const spec = target(stage.at(0), { override_params: { stream, model: 'mine' } });
+    const whole = await ask(spec);
+    expect(whole.status).toBe(200);
+    expect(stage.at(0).json(-1)).toMatchObject({ model: 'mine' });
+    stage.at(0).answer(chatStream());
+    const streamed = await ask(spec, {}, { ...HI, stream: true });
+    expect(streamed.headers.get('content-type')).toMatch(/^text\/event-stream/);
+    expect(stage.at(0).json(-1)).toMatchObject({ model: 'mine', stream: true });
   });
 });
