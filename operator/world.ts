@@ -63,11 +63,20 @@ export interface World extends Observation {
   readonly settings: WorldSettings;
 }
 
-/** `Kind namespace/name`: unique in a world that has no conflicts. */
-export function identityOf(object: {
+interface Identified {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
-}): string {
-  return `${object.kind} ${object.namespace}/${object.name}`;
+}
+
+/** The same text again for the same object, whose hash is then known: most objects are asked many times. */
+const knownIdentities = new WeakMap<Identified, string>();
+
+/** `Kind namespace/name`: unique in a world that has no conflicts. */
+export function identityOf(object: Identified): string {
+  const known = knownIdentities.get(object);
+  if (known !== undefined) return known;
+  const identity = `${object.kind} ${object.namespace}/${object.name}`;
+  knownIdentities.set(object, identity);
+  return identity;
 }

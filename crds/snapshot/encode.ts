@@ -1,4 +1,3 @@
-import { gzipSync } from 'node:zlib';
 import { SNAPSHOT_FORMAT, type Snapshot } from './contract.ts';
 import {
   contentHash,
@@ -9,23 +8,37 @@ import {
   type ShardEntry,
   sha256Hex,
 } from './index-document.ts';
-import { canonicalJson, hashOfIdentity, identityOf, type RecordField, SHARD_ROWS, type ShardRow } from './records.ts';
+import { type Packable, Packer } from './packer.ts';
+import { canonicalJson, identityOf, type RecordField, SHARD_ROWS, type ShardRow } from './records.ts';
 
-/** Unpacked bytes that a shard is meant to have: small enough that a change rewrites little. */
-const SHARD_GOAL_BYTES = 1024 * 1024;
-/** Fixed, so that every platform writes the same bytes: offset and value of gzip's "operating system" field. */
-const GZIP_OS_OFFSET = 9;
-const GZIP_OS_UNKNOWN = 255;
-
-interface Written {
+interface Written extends Packable {
   readonly field: RecordField;
-  readonly identity: string;
-  readonly text: string;
+  /** Of the text, unpacked. */
+  readonly bytes: number;
+}
+
+export interface EncodeOptions {
+  /** Of one kind, at most; a power of two. Default MAX_SHARDS. */
+  readonly maxShards?: number;
+  /** Of the writer, if it writes more than once. */
+  readonly packer?: Packer;
 }
 
 /** The snapshot does not fit what its readers accept. Nothing was published. */
 export class SnapshotTooLarge extends Error {
   override readonly name = 'SnapshotTooLarge';
+}
+
+/** Records never change, and most are written again and again. */
+const writtenRecords = new WeakMap<object, Written>();
+
+function writtenOf(field: RecordField, record: Snapshot[RecordField][number]): Written {
+  const known = writtenRecords.get(record);
+  if (known !== undefined) return known;
+  const text = canonicalJson(record);
+  const written = { field, identity: identityOf(field, record), text, bytes: Buffer.byteLength(text) };
+  writtenRecords.set(record, written);
+  return written;
 }
 
 function byIdentity(a: Written, b: Written): number {
@@ -35,11 +48,7 @@ function byIdentity(a: Written, b: Written): number {
 }
 
 function write(snapshot: Snapshot, row: ShardRow): Written[] {
-  return row.fields
-    .flatMap((field) =>
-      snapshot[field].map((record) => ({ field, identity: identityOf(field, record), text: canonicalJson(record) })),
-    )
-    .sort(byIdentity);
+  return row.fields.flatMap((field) => snapshot[field].map((record) => writtenOf(field, record))).sort(byIdentity);
 }
 
 function shardText(row: ShardRow, records: readonly Written[], settings: string | undefined): string {
@@ -50,40 +59,15 @@ function shardText(row: ShardRow, records: readonly Written[], settings: string 
   return `{${[...lists, ...(settings === undefined ? [] : [`"settings":${settings}`])].join(',')}}`;
 }
 
-function partition(records: readonly Written[], count: number): Written[][] {
-  const parts: Written[][] = Array.from({ length: count }, () => []);
-  for (const record of records) parts[hashOfIdentity(record.identity) & (count - 1)]?.push(record);
-  return parts;
-}
-
-function pack(text: string): Uint8Array {
-  const bytes = gzipSync(text, { level: 6 });
-  bytes[GZIP_OS_OFFSET] = GZIP_OS_UNKNOWN;
-  return bytes;
-}
-
-function firstCount(textLength: number): number {
-  let count = 1;
-  while (count < MAX_SHARDS && count * SHARD_GOAL_BYTES < textLength) count *= 2;
-  return count;
-}
-
-/** Shards of one kind: as many as the goal asks for, doubled while one is too large to be stored. */
-function packRow(row: ShardRow, records: readonly Written[], settings: string | undefined): Uint8Array[] {
-  const textLength = records.reduce((sum, { text }) => sum + text.length, 0);
-  for (let count = firstCount(textLength); count <= MAX_SHARDS; count *= 2) {
-    const shards = partition(records, count).map((part, index) =>
-      pack(shardText(row, part, index === 0 ? settings : undefined)),
-    );
-    if (shards.every(({ length }) => length <= MAX_SHARD_BYTES)) return shards;
-  }
-  throw new SnapshotTooLarge(
-    `snapshot: its ${row.kind} do not fit ${MAX_SHARDS} shards of ${MAX_SHARD_BYTES / 1024} KiB: make single objects smaller`,
+function tooManyBytes(kind: string, maxShards: number): SnapshotTooLarge {
+  return new SnapshotTooLarge(
+    `snapshot: its ${kind} do not fit ${maxShards} shards of ${MAX_SHARD_BYTES / 1024} KiB: make single objects smaller`,
   );
 }
 
 function checkTotal(rows: readonly (readonly Written[])[]): void {
-  const total = rows.flat().reduce((sum, { text }) => sum + Buffer.byteLength(text) + 1, 1024);
+  let total = 1024;
+  for (const row of rows) for (const { bytes } of row) total += bytes + 1;
   if (total <= MAX_UNPACKED_BYTES) return;
   const mebibytes = (bytes: number) => Math.ceil(bytes / 1024 / 1024);
   throw new SnapshotTooLarge(
@@ -93,23 +77,31 @@ function checkTotal(rows: readonly (readonly Written[])[]): void {
 
 /**
  * Writes a snapshot for publication. Equal snapshots give equal bytes, whatever the order of their records and keys; a change of
- * one record changes one shard. Throws SnapshotTooLarge.
+ * one record changes one shard. Records are remembered as they are: do not change them. Throws SnapshotTooLarge.
  */
-export function encodeSnapshot(snapshot: Snapshot, generation: number): EncodedSnapshot {
+export function encodeSnapshot(
+  snapshot: Snapshot,
+  generation: number,
+  { maxShards = MAX_SHARDS, packer = new Packer() }: EncodeOptions = {},
+): EncodedSnapshot & { readonly hash: string } {
   const written = SHARD_ROWS.map((row) => write(snapshot, row));
   checkTotal(written);
   const shards = new Map<string, Uint8Array>();
   const entries: ShardEntry[] = [];
   for (const [rowIndex, row] of SHARD_ROWS.entries()) {
     const settings = row.kind === 'routing' ? canonicalJson(snapshot.settings) : undefined;
-    for (const [index, bytes] of packRow(row, written[rowIndex] ?? [], settings).entries()) {
+    const textOf = (part: readonly Written[], index: number) =>
+      shardText(row, part, index === 0 ? settings : undefined);
+    const packed = packer.pack({ prefix: row.prefix, records: written[rowIndex] ?? [], textOf, maxShards });
+    if (packed === undefined) throw tooManyBytes(row.kind, maxShards);
+    for (const [index, bytes] of packed.entries()) {
       const name = `${row.prefix}-${index}`;
       shards.set(name, bytes);
       entries.push({ name, kind: row.kind, hash: sha256Hex(bytes) });
     }
   }
   const hash = contentHash(SNAPSHOT_FORMAT, entries);
-  return { index: JSON.stringify({ format: SNAPSHOT_FORMAT, generation, hash, shards: entries }), shards };
+  return { index: JSON.stringify({ format: SNAPSHOT_FORMAT, generation, hash, shards: entries }), shards, hash };
 }
 
 export type { EncodedSnapshot };

@@ -58,7 +58,18 @@ function missingConfig({ manifest, spec }: ApiKeyObject, lookup: Lookup): readon
   return missing === undefined ? [] : [{ reason: 'RefNotFound', message: `spec.defaults.config_id: ${missing}` }];
 }
 
-function recordOf({ manifest, spec }: ApiKeyObject, key: string): KeyRecord {
+/** With the key that each was made from: most keys are the same from one pass to the next. */
+const knownRecords = new WeakMap<ApiKeyObject, { readonly key: string; readonly record: KeyRecord }>();
+
+function recordOf(object: ApiKeyObject, key: string): KeyRecord {
+  const known = knownRecords.get(object);
+  if (known?.key === key) return known.record;
+  const record = newRecord(object, key);
+  knownRecords.set(object, { key, record });
+  return record;
+}
+
+function newRecord({ manifest, spec }: ApiKeyObject, key: string): KeyRecord {
   const { defaults, expires_at: expiresAt } = spec;
   return {
     namespace: manifest.namespace,

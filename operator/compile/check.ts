@@ -42,9 +42,22 @@ type SpecOutcome = { readonly kind: string; readonly spec: unknown } | { readonl
 const MAX_PROBLEMS = 5;
 const ENVELOPE_KEYS = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
 const parsedSpecs = new WeakMap<Manifest['raw'], SpecOutcome>();
+const checkedManifests = new WeakMap<Manifest, CheckContext & { readonly checked: Checked }>();
 
-/** Refuses with the first class of problem found; the message names every field of that class. */
+/**
+ * Refuses with the first class of problem found; the message names every field of that class. A manifest never changes, so
+ * that what was said of it stands, and is the same object again.
+ */
 export function check(manifest: Manifest, context: CheckContext): Checked {
+  const { catalog, organisationNamespace } = context;
+  const known = checkedManifests.get(manifest);
+  if (known?.catalog === catalog && known.organisationNamespace === organisationNamespace) return known.checked;
+  const checked = checkAnew(manifest, context);
+  checkedManifests.set(manifest, { catalog, organisationNamespace, checked });
+  return checked;
+}
+
+function checkAnew(manifest: Manifest, context: CheckContext): Checked {
   const outcome = specOf(manifest);
   if ('refused' in outcome) return outcome;
   const sharing = sharingOf(manifest, outcome.spec, context.organisationNamespace);
@@ -54,7 +67,7 @@ export function check(manifest: Manifest, context: CheckContext): Checked {
   return refused === undefined ? { object } : { refused };
 }
 
-/** Parsing is the dear part, and a manifest never changes: an edit makes a new one. */
+/** Parsing is the dear part, and two manifests may share a document. */
 function specOf(manifest: Manifest): SpecOutcome {
   const known = parsedSpecs.get(manifest.raw);
   if (known !== undefined) return known;

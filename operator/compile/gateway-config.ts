@@ -13,11 +13,26 @@ export interface CompiledConfig {
   readonly warnings: readonly Verdict[];
 }
 
+/** What depends on the object alone. */
+interface OwnPart extends Omit<CompiledConfig, 'unresolved'> {
+  readonly nodes: readonly ConfigNode[];
+}
+
+const knownParts = new WeakMap<GatewayConfigObject, OwnPart>();
+
 export function compileConfig(object: GatewayConfigObject, lookup: Lookup): CompiledConfig {
+  const own = knownParts.get(object) ?? ownPartOf(object);
+  knownParts.set(object, own);
+  const { namespace } = object.manifest;
+  return { ...own, unresolved: own.nodes.flatMap((node) => missingIntegrations(node, namespace, lookup)) };
+}
+
+function ownPartOf(object: GatewayConfigObject): OwnPart {
   const { namespace, name } = object.manifest;
   const nodes = nodesOf(object.spec);
   const withCredentials = nodes.filter(({ config }) => plainFields(config).length > 0);
   return {
+    nodes,
     record: {
       namespace,
       name,
@@ -32,7 +47,6 @@ export function compileConfig(object: GatewayConfigObject, lookup: Lookup): Comp
       path,
       fields: Object.fromEntries(plainFields(config).map((field) => [field, config[field]])),
     })),
-    unresolved: nodes.flatMap((node) => missingIntegrations(node, namespace, lookup)),
     warnings: [...plainWarnings(withCredentials), ...streamWarnings(nodes)],
   };
 }

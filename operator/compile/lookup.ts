@@ -1,5 +1,5 @@
 /** Finds what objects name: Secrets of their own namespace, and objects that they may use. */
-import type { SecretObject } from '../world.ts';
+import { identityOf, type SecretObject } from '../world.ts';
 import type { AcceptedObject } from './check.ts';
 import type { Candidate } from './elect.ts';
 import type { Verdict } from './status.ts';
@@ -16,7 +16,7 @@ export function lookupIn(
   secrets: ReadonlyMap<string, SecretObject>,
   organisationNamespace: string,
 ): Lookup {
-  const byIdentity = new Map(candidates.map((candidate) => [keyOf(candidate.manifest), candidate]));
+  const byIdentity = new Map(candidates.map((candidate) => [identityOf(candidate.manifest), candidate]));
   return {
     secrets,
     missing: (kind, namespace, name) => {
@@ -33,22 +33,22 @@ export type SecretValue = { readonly value: string } | { readonly missing: Verdi
 
 /** The value of a key of a Secret, without line ends that an editor or `echo` left behind. `path` begins the message. */
 export function secretValue(lookup: Lookup, namespace: string, name: string, key: string, path: string): SecretValue {
-  const secret = lookup.secrets.get(`${namespace}/${name}`);
-  const label = `Secret ${namespace}/${name}`;
+  const label = `${namespace}/${name}`;
+  const secret = lookup.secrets.get(label);
   if (secret === undefined)
-    return { missing: { reason: 'SecretNotFound', message: `${path}: ${label} does not exist` } };
+    return { missing: { reason: 'SecretNotFound', message: `${path}: Secret ${label} does not exist` } };
   if (secret.refused !== undefined) {
-    return {
-      missing: { reason: 'SecretRefused', message: `${path}: ${label} cannot be used: ${secret.refused.message}` },
-    };
+    const message = `${path}: Secret ${label} cannot be used: ${secret.refused.message}`;
+    return { missing: { reason: 'SecretRefused', message } };
   }
-  const value = secret.values.get(key)?.replace(/[\r\n]+$/, '');
+  const value = withoutLineEnds(secret.values.get(key));
   if (value !== undefined && value !== '') return { value };
-  return { missing: { reason: 'SecretKeyMissing', message: `${path}: ${label} has no value under "${key}"` } };
+  const message = `${path}: Secret ${label} has no value under "${key}"`;
+  return { missing: { reason: 'SecretKeyMissing', message } };
 }
 
-function keyOf({ kind, namespace, name }: Candidate['manifest']): string {
-  return `${kind} ${namespace}/${name}`;
+function withoutLineEnds(value: string | undefined): string | undefined {
+  return value?.endsWith('\n') || value?.endsWith('\r') ? value.replace(/[\r\n]+$/, '') : value;
 }
 
 function isSharedWith(object: AcceptedObject, namespace: string): boolean {
