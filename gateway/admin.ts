@@ -3,12 +3,15 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { errorEnvelope, GatewayError } from './errors.ts';
 
-/** What `/config` says of the snapshot in use; `loaded_at` is ISO 8601. */
+/** What `/config` says of the snapshot in use. Before the first: generation 0, hash '' and no time. */
 export interface ServedConfig {
   readonly generation: number;
   readonly hash: string;
-  readonly loaded_at: string;
+  /** ISO 8601. */
+  readonly loaded_at: string | null;
   readonly format: number;
+  /** The newest publication that this gateway refused, while it serves nothing newer. */
+  readonly refused?: { readonly generation: number; readonly hash: string; readonly reason: string };
 }
 
 /** What the admin port looks at, anew for each request. */
@@ -16,8 +19,7 @@ export interface AdminView {
   /** Why this replica takes no requests, in words (no snapshot yet, draining); undefined: it does. */
   ready(): string | undefined;
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
-  /** undefined before the first snapshot. */
-  config(): ServedConfig | undefined;
+  config(): ServedConfig;
   /** A line per object in use: kind, namespace/name. */
   objects(): Iterable<string>;
 }
@@ -57,9 +59,7 @@ function json(status: number, body: unknown): Answer {
 }
 
 function configAnswer(view: AdminView, query: URLSearchParams): Answer {
-  const config = view.config();
-  if (config === undefined) throw new GatewayError('not_ready', 'No configuration is loaded yet.');
-  if (!query.has('objects')) return json(200, config);
+  if (!query.has('objects')) return json(200, view.config());
   let text = '';
   for (const line of view.objects()) text += `${line}\n`;
   return { status: 200, contentType: PLAIN, text };

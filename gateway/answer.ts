@@ -1,5 +1,6 @@
 /** Writes the one answer of an exchange. */
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { type Departure, departWithTurn } from './departures.ts';
 import { CLIENT_DIALECTS } from './dialects/client-dialects.ts';
 import { errorEnvelope, type GatewayError } from './errors.ts';
 import type { Dialect } from './providers/provider.ts';
@@ -34,24 +35,45 @@ export function routedHeaders(context: RequestContext, routed: Routed<GatewayRep
   return headers;
 }
 
-/** A whole body, its length known. */
+/** A whole body, its length known; leaves with this turn. */
 export function sendBody(context: RequestContext, status: number, headers: string[], body: Buffer | string): void {
+  writeHead(context, status, headers, body);
+  departWithTurn(new WholeBody(context.response, body));
+}
+
+class WholeBody implements Departure {
+  private readonly response: ServerResponse;
+  private readonly body: Buffer | string;
+
+  constructor(response: ServerResponse, body: Buffer | string) {
+    this.response = response;
+    this.body = body;
+  }
+
+  depart(): void {
+    const { response, body } = this;
+    if (typeof body !== 'string' && body.length <= ONE_WRITE_BYTES) response.end(body.toString('latin1'), 'latin1');
+    else response.end(body);
+  }
+}
+
+function writeHead(context: RequestContext, status: number, headers: string[], body: Buffer | string): void {
   const { response, exchange } = context;
   exchange.status = status;
   exchange.firstByteAt = performance.now();
-  const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-  headers.push('content-length', String(length));
+  headers.push('content-length', String(typeof body === 'string' ? Buffer.byteLength(body) : body.length));
   response.writeHead(status, headers);
-  if (typeof body !== 'string' && length <= ONE_WRITE_BYTES) response.end(body.toString('latin1'), 'latin1');
-  else response.end(body);
 }
 
+/** Leaves at once: whoever breaks an exchange off does not wait for the turn's end. */
 export function sendError(context: RequestContext, error: GatewayError, headers = commonHeaders(context)): void {
   context.exchange.errorCode = error.code;
   withoutBodyHeaders(headers);
   for (const [name, value] of Object.entries(error.details.headers ?? {})) headers.push(name, value);
   headers.push('content-type', JSON_TYPE);
-  sendBody(context, error.status, headers, errorText(context.endpoint.dialect, error, context.exchange.id));
+  const body = errorText(context.endpoint.dialect, error, context.exchange.id);
+  writeHead(context, error.status, headers, body);
+  context.response.end(body);
 }
 
 /** What described the upstream's body does not describe ours. */

@@ -1,10 +1,11 @@
 /** The public listener: fastify routes and bounds connections, the pipeline does the rest on the raw request. */
-import type { IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import fastify, {
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
+  type FastifyServerFactoryHandler,
   type onRequestHookHandler,
 } from 'fastify';
 import { authenticate } from './authenticate.ts';
@@ -22,30 +23,21 @@ import type { ActiveSnapshot } from './snapshot/active-snapshot.ts';
 const MAX_CHECK_INTERVAL_MS = 1_000;
 const KEEP_ALIVE_MS = 72_000;
 const MAX_HEADER_BYTES = 16 * 1024;
-const MAX_REQUESTS_PER_SOCKET = 0;
 const MODELS = '/v1/models';
+const BY_URL: ReadonlyMap<string, EndpointRow> = new Map(ENDPOINTS.map((endpoint) => [endpoint.path, endpoint]));
 
 /** Routes are set, nothing listens yet. */
 export function buildApi(gateway: GatewayState): FastifyInstance {
-  const { headersMs, requestMs } = gateway.limits;
   const api = fastify({
     logger: false,
     exposeHeadRoutes: false,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    requestTimeout: requestMs,
-    maxRequestsPerSocket: MAX_REQUESTS_PER_SOCKET,
+    serverFactory: (route) => makeServer(gateway, route),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: 512 },
     clientErrorHandler: (error: Error, socket: Socket) => clientError(gateway, error, socket),
     // What fastify finds before it routes: a path with broken escapes. Its own answer would not be in our words.
     frameworkErrors: (_error, request, reply) => refuse(gateway, request, reply, badPath),
-    http: {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: headersMs,
-      connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, headersMs),
-      noDelay: true,
-    },
   });
   for (const endpoint of ENDPOINTS) api.post(endpoint.path, exchangeRoute(gateway, endpoint));
   api.get(MODELS, modelRoute(gateway, listModels));
@@ -56,6 +48,25 @@ export function buildApi(gateway: GatewayState): FastifyInstance {
   api.setNotFoundHandler((request, reply) => refuse(gateway, request, reply, () => unknownPath(request.raw)));
   api.setErrorHandler((error, request, reply) => refuse(gateway, request, reply, () => refusalOf(error)));
   return api;
+}
+
+/** Who asks for an endpoint to the letter, as all do, goes straight to it; whatever else there is, fastify sorts out. */
+function makeServer(gateway: GatewayState, route: FastifyServerFactoryHandler): Server {
+  const { headersMs, requestMs } = gateway.limits;
+  const options = {
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    requestTimeout: requestMs,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: headersMs,
+    connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, headersMs),
+    noDelay: true,
+  };
+  return createServer(options, (request, response) => {
+    const endpoint = request.method === 'POST' ? BY_URL.get(request.url ?? '') : undefined;
+    const { snapshot } = gateway;
+    if (endpoint === undefined || snapshot === undefined) route(request, response);
+    else void serveExchange(gateway, snapshot, endpoint, request, response);
+  });
 }
 
 /** The pipeline takes over before fastify would read the body: it reads it itself, once it knows who calls. */

@@ -1,5 +1,5 @@
 /** The way out: readiness off, a grace, no new connections, running requests to their end, then an error for the rest. */
-import { setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as endOfTurn, setTimeout as wait } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from './errors.ts';
 import type { GatewayState } from './gateway-state.ts';
@@ -23,6 +23,7 @@ export async function drainRequests(
     for (const context of gateway.running.list()) endNow(context);
     await idle(gateway, LAST_WORDS_MS);
   }
+  await endOfTurn();
   api.server.closeAllConnections();
   await closed;
 }

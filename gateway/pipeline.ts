@@ -30,10 +30,3 @@ export const PHASES: readonly Phase[] = [
   },
   { name: 'answer', does: 'the reply that routing came to, or the stream to its end', run: answer },
 ];
-
-export async function runPhases(context: RequestContext): Promise<void> {
-  for (const phase of PHASES) {
-    const wait = phase.run(context);
-    if (wait !== undefined) await wait;
-  }
-}

@@ -6,7 +6,7 @@ import { asGatewayError, type GatewayError } from './errors.ts';
 import type { Caller, Exchange } from './exchange.ts';
 import type { GatewayState } from './gateway-state.ts';
 import { newExchange } from './new-exchange.ts';
-import { runPhases } from './pipeline.ts';
+import { PHASES } from './pipeline.ts';
 import type { Plan } from './plan/plan.ts';
 import { CallerLeft } from './read-body.ts';
 import type { GatewayReply } from './reply.ts';
@@ -81,7 +81,10 @@ export async function serveExchange(
   gateway.running.add(context);
   response.on('close', context.onClose);
   try {
-    await runPhases(context);
+    for (const phase of PHASES) {
+      const wait = phase.run(context);
+      if (wait !== undefined) await wait;
+    }
   } catch (error) {
     fail(context, error);
   }

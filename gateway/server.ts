@@ -1,4 +1,6 @@
 /** A whole gateway: public listener, admin listener, the snapshot in use, and its way out. */
+
+import type { LineSink } from '#crds/command/line-writer.ts';
 import { SNAPSHOT_FORMAT } from '#crds/snapshot/contract.ts';
 import type { EncodedSnapshot } from '#crds/snapshot/encode.ts';
 import { startAdmin } from './admin.ts';
@@ -10,8 +12,7 @@ import { Roster } from './roster.ts';
 import { Breakers } from './route/breakers.ts';
 import { RetryBudgets } from './route/retry-budget.ts';
 import { type Ack, SnapshotLoads } from './snapshot/snapshot-loads.ts';
-import type { LineSink } from './telemetry/line-writer.ts';
-import { createLog, type LogLevel } from './telemetry/log.ts';
+import { createLog, type Log, type LogLevel } from './telemetry/log.ts';
 import { type BreakerReading, createMetrics } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
 import { Connections } from './upstream/connections.ts';
@@ -46,31 +47,37 @@ export interface GatewayOptions {
   readonly breakerClock?: () => number;
   /** Where log lines go; default standard output. */
   readonly logSink?: LineSink;
+  /** Shards of one kind that it may read; default: as many as there can be. */
+  readonly maxShards?: number;
 }
 
 export interface Gateway {
   readonly origin: string;
   readonly adminOrigin: string;
-  /** Swaps the snapshot between two requests; a bad one changes nothing. */
-  load(encoded: EncodedSnapshot): Ack;
+  /** For lines of the process that runs it. */
+  readonly log: Pick<Log, 'event'>;
+  /** Swaps the snapshot between two requests; a bad one changes nothing. `source` is where it came from, for the log. */
+  load(encoded: EncodedSnapshot, source?: string): Ack;
   /** Finishes what runs, then ends everything; once, however often it is called. */
   drain(): Promise<void>;
 }
 
 /** Rejects with the listener's error (`EADDRINUSE`, ...) where a port cannot be had. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const loads = new SnapshotLoads();
+  const loads = new SnapshotLoads(options.maxShards);
   const gateway = await makeState(options, loads);
   const simulator = await startSimulator();
   const api = buildApi(gateway);
   const origin = await api.listen({ host: options.host, port: options.port });
-  const admin = await startAdmin({ host: options.adminHost, port: options.adminPort, view: adminView(gateway) }).catch(
-    async (error: unknown) => {
-      await api.close();
-      await simulator.close();
-      throw error;
-    },
-  );
+  const admin = await startAdmin({
+    host: options.adminHost,
+    port: options.adminPort,
+    view: adminView(gateway, loads),
+  }).catch(async (error: unknown) => {
+    await api.close();
+    await simulator.close();
+    throw error;
+  });
   const end = async (): Promise<void> => {
     await drainRequests(gateway, api, options);
     await Promise.all([admin.close(), simulator.close(), gateway.connections.close(), gateway.tracing.shutdown()]);
@@ -81,7 +88,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   return {
     origin,
     adminOrigin: admin.origin,
-    load: (encoded) => loads.load(gateway, encoded, simulator.origin),
+    log: gateway.log,
+    load: (encoded, source) => loads.load(gateway, encoded, simulator.origin, source),
     drain() {
       ended ??= end();
       return ended;
@@ -128,21 +136,21 @@ function* breakerReadings(breakers: Breakers): Generator<BreakerReading> {
       yield { key: breakerKey, state: phase === 'half-open' ? 'half_open' : phase };
 }
 
-function adminView(gateway: GatewayState): Parameters<typeof startAdmin>[0]['view'] {
+function adminView(gateway: GatewayState, loads: SnapshotLoads): Parameters<typeof startAdmin>[0]['view'] {
   return {
     ready: () =>
       gateway.draining ? 'draining' : gateway.snapshot === undefined ? 'no snapshot is loaded yet' : undefined,
     metrics: async () => ({ contentType: gateway.metrics.contentType, text: await gateway.metrics.text() }),
     config: () => {
       const { snapshot } = gateway;
-      return snapshot === undefined
-        ? undefined
-        : {
-            generation: snapshot.generation,
-            hash: snapshot.hash,
-            loaded_at: snapshot.loadedAt.toISOString(),
-            format: SNAPSHOT_FORMAT,
-          };
+      const { refusal: refused } = loads;
+      return {
+        generation: snapshot?.generation ?? 0,
+        hash: snapshot?.hash ?? '',
+        loaded_at: snapshot?.loadedAt.toISOString() ?? null,
+        format: SNAPSHOT_FORMAT,
+        ...(refused === undefined ? {} : { refused }),
+      };
     },
     objects: () => gateway.snapshot?.objects() ?? [],
   };

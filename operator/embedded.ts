@@ -1,13 +1,22 @@
 /** Embedded mode: operator and gateway in one process, on directories of manifests. */
 import { join, resolve } from 'node:path';
+import {
+  answerAndExit,
+  assertExist,
+  endOnSignals,
+  PROJECT_ROOT,
+  projectVersion,
+  refuseToStart,
+} from '#crds/command/entry.ts';
+import { type ListenError, listenProblem } from '#crds/command/listen-problem.ts';
+import { type FlagValues, helpOf, parseFlags } from '#crds/command/parse-flags.ts';
 import { CATALOG } from '#gateway/catalog.ts';
 import type { Gateway } from '#gateway/server.ts';
 import { newKey } from './compile/new-key.ts';
-import { answerAndExit, assertExist, PROJECT_ROOT, projectVersion, refuseToStart } from './entry.ts';
 import { EMBEDDED_FLAGS, isLoopback } from './flags.ts';
 import { greetingOf } from './greeting.ts';
-import { type Loop, type Pass, startLoop } from './loop.ts';
-import { environmentName, type FlagValues, helpOf, parseFlags } from './parse-flags.ts';
+import { InProcessSink } from './in-process-sink.ts';
+import { type Pass, startLoop } from './loop.ts';
 import { changesBetween, tableOf } from './report.ts';
 import { openDirectory } from './source/directory/directory.ts';
 import type { Source } from './source/source.ts';
@@ -16,8 +25,6 @@ type Flags = FlagValues<typeof EMBEDDED_FLAGS>;
 
 const QUICKSTART = join(PROJECT_ROOT, 'crds/examples/quickstart');
 const DRAIN_MS = 300_000;
-/** A signal that comes twice within this time came once: from the terminal, and again from the parent process. */
-const SAME_SIGNAL_MS = 1_000;
 const USAGE =
   'Usage: npm start -- [flags]\n\nRuns the gateway on manifests of a directory; edits are live within a second.\n';
 
@@ -36,13 +43,21 @@ const opening = openDirectory({
 const [gateway, source] = await Promise.all([listen(flags), opening]);
 const loop = await startLoop({
   source,
-  sink: gateway,
+  sink: new InProcessSink(gateway),
   settings: { organisationNamespace: flags['organisation-namespace'], requestHosts: flags['request-host'] },
   tools: { catalog: CATALOG, newKey },
   onPass: reporter(gateway, source),
+  mayWrite: () => true,
+  kept: [],
+  // Said of each object that waits for it.
+  onFault: () => undefined,
   onDefect: (error) => process.stderr.write(`a defect of the operator: ${(error as Error).stack}\n`),
 });
-endOnSignals(gateway, source, loop);
+endOnSignals(async () => {
+  process.stdout.write('draining: running requests are finished; a second signal ends them\n');
+  loop.close();
+  await Promise.all([gateway.drain(), source.close()]);
+});
 
 function readFlags(): Flags {
   const parsed = parseFlags(EMBEDDED_FLAGS, {
@@ -69,22 +84,13 @@ async function listen({ host, port, open, 'admin-port': adminPort, 'log-level': 
   try {
     return await startGateway({ ...listeners, open, logLevel, graceMs: 0, drainMs: DRAIN_MS, env: process.env });
   } catch (error) {
-    refuseToStart(listenProblem(error as NodeJS.ErrnoException & { port?: number }, host));
+    const where = { hostFlag: 'host', host };
+    const listeners = [
+      { ...where, portFlag: 'port', port },
+      { ...where, portFlag: 'admin-port', port: adminPort },
+    ] as const;
+    refuseToStart(listenProblem(error as ListenError, listeners));
   }
-}
-
-function listenProblem(error: NodeJS.ErrnoException & { port?: number }, host: string): string {
-  const { code, port, message } = error;
-  const flag = port !== undefined && port === flags['admin-port'] ? 'admin-port' : 'port';
-  const address = `${host}:${port ?? flags[flag]}`;
-  const choose = `choose another with --${flag} or ${environmentName(flag)}`;
-  const words: Readonly<Record<string, string>> = {
-    EADDRINUSE: `${address} is in use: end the program that has it, or ${choose}`,
-    EACCES: `${address} may not be used by this user: ${choose}`,
-    EADDRNOTAVAIL: `--host: ${host} is no address of this machine`,
-    ENOTFOUND: `--host: ${host} cannot be resolved`,
-  };
-  return words[code ?? ''] ?? `cannot listen on ${address}: ${message}`;
 }
 
 function reporter({ origin, adminOrigin }: Gateway, source: Source): (pass: Pass) => void {
@@ -113,21 +119,4 @@ function laterReport(before: Pass, pass: Pass): string[] {
   const changes = changesBetween(before, pass);
   const isNew = pass.generation !== before.generation;
   return isNew ? [...changes, `generation ${pass.generation} is served (${Math.ceil(pass.tookMs)} ms)`] : changes;
-}
-
-function endOnSignals(gateway: Gateway, source: Source, loop: Loop): void {
-  let endingSinceMs: number | undefined;
-  const end = async (): Promise<void> => {
-    if (endingSinceMs !== undefined) {
-      if (performance.now() - endingSinceMs > SAME_SIGNAL_MS) process.exit(1);
-      return;
-    }
-    endingSinceMs = performance.now();
-    process.stdout.write('draining: running requests are finished; a second signal ends them\n');
-    loop.close();
-    await Promise.all([gateway.drain(), source.close()]);
-    process.exit(0);
-  };
-  process.on('SIGINT', end);
-  process.on('SIGTERM', end);
 }

@@ -1,5 +1,17 @@
 /** The flags of every command: one table each. */
-import { LOG_LEVELS, list, logLevel, namespace, one, origin, port, text, toggle } from './flag-kinds.ts';
+import {
+  LOG_LEVELS,
+  list,
+  logLevel,
+  namespace,
+  one,
+  optional,
+  origin,
+  port,
+  shards,
+  text,
+  toggle,
+} from '#crds/command/flag-kinds.ts';
 
 /** Flags of embedded mode. */
 export const EMBEDDED_FLAGS = {
@@ -14,6 +26,32 @@ export const EMBEDDED_FLAGS = {
   'log-level': one('LEVEL', LOG_LEVELS.join(', '), 'info', logLevel),
   help: toggle('show this help', false),
   version: toggle('show the version', false),
+};
+
+/** Flags of the operator in a cluster. */
+export const OPERATOR_FLAGS = {
+  namespace: optional(
+    'NAME',
+    'where it publishes, and where the gateways are',
+    'the one of its service account',
+    namespace,
+  ),
+  release: one('NAME', "what the snapshot's objects are called after", 'model-gateway', text),
+  'watch-namespace': list('NAME', 'namespace whose objects are read; repeatable', 'the whole cluster', namespace),
+  'organisation-namespace': EMBEDDED_FLAGS['organisation-namespace'],
+  'request-host': EMBEDDED_FLAGS['request-host'],
+  'gateway-service': optional('NAME', "Service of the gateway's replicas", '<release>-gateway', text),
+  'gateway-admin-port': one('PORT', 'port of /config of each gateway', '8788', port),
+  'max-shards': one('COUNT', 'shards of each kind that the gateways may read', '16', shards),
+  identity: optional('NAME', 'unique among the operators of a release', 'the host name', text),
+  lease: optional('NAME', 'Lease by which one of them is chosen', '<release>-operator', text),
+  'admin-host': one('HOST', 'address of health and metrics', '0.0.0.0', text),
+  'admin-port': one('PORT', 'port of health and metrics; 0 takes a free one', '8788', port),
+  kubeconfig: optional('FILE', 'how to reach the API server', 'the service account', text),
+  context: optional('NAME', 'which context of the kubeconfig', 'its current one', text),
+  'log-level': EMBEDDED_FLAGS['log-level'],
+  help: EMBEDDED_FLAGS.help,
+  version: EMBEDDED_FLAGS.version,
 };
 
 /** Flags of `validate`; its paths follow them. */

@@ -1,33 +1,63 @@
-/** Source -> compile -> encode -> sink -> statuses; once at the start, then after every change. */
+/** Source -> compile -> sink -> statuses; once at the start, then after every change. */
 
 import type { Snapshot } from '#crds/snapshot/contract.ts';
-import { type EncodedSnapshot, encodeSnapshot } from '#crds/snapshot/encode.ts';
+import { Programmed } from './apply/programmed.ts';
+import { KEY_FIELD } from './compile/api-key.ts';
 import { type Compiled, type CompileTools, compile } from './compile/compile.ts';
 import type { LastGood } from './compile/elect.ts';
-import { type Ack, type ObjectStatus, withProgrammed } from './compile/status.ts';
+import type { ObjectStatus } from './compile/status.ts';
+import { inParallel } from './in-parallel.ts';
+import type { Replica } from './replicas/replica.ts';
 import type { Source } from './source/source.ts';
-import type { Problem, WorldSettings } from './world.ts';
+import { Wakeup } from './wakeup.ts';
+import { identityOf, type Manifest, type Observation, type Problem, type WorldSettings } from './world.ts';
 
-/** Who serves the snapshot. */
+/** Where snapshots go, and who serves them. */
 export interface Sink {
-  /** `refused`: why the former snapshot is kept. */
-  load(encoded: EncodedSnapshot): Ack & { readonly hash: string };
+  /**
+   * Makes the snapshot what gateways load; does nothing where it is that already. `accepted`: the version of every object that
+   * a later operator may fall back to. Rejects: the next pass tries again.
+   */
+  publish(snapshot: Snapshot, accepted: LastGood): Promise<Publication>;
+  replicas(): readonly Replica[];
+}
+
+export interface Publication {
+  /** Grows with every change of content. */
+  readonly generation: number;
+  readonly hash: string;
+  /** false: it was published already, perhaps by an operator before this one. */
+  readonly isNew: boolean;
+}
+
+export interface LoopTools extends CompileTools {
+  /** A new random gateway key. */
+  readonly newKey: () => string;
 }
 
 export interface LoopOptions {
   readonly source: Source;
   readonly sink: Sink;
   readonly settings: WorldSettings;
-  readonly tools: CompileTools;
-  /** After each pass, the first included. */
+  readonly tools: LoopTools;
+  /** Whether this program may write: false while another one leads. */
+  readonly mayWrite: () => boolean;
+  /** Accepted versions that another run kept, for objects that are refused now. */
+  readonly kept: readonly Manifest[];
+  /** Message of a stored condition Programmed=True of exactly this version of the object; undefined: there is none. */
+  readonly storedProgrammed?: (status: ObjectStatus) => string | undefined;
+  /** After each pass, the first included, and after each change of what replicas say. */
   readonly onPass: (pass: Pass) => void;
-  /** A pass threw, which none should: what was served is served still, and the next change is tried as usual. */
+  /** The snapshot could not be published: what was served is served still, and it is tried again. */
+  readonly onFault: (error: Error) => void;
+  /** A pass threw, which none should: the next change is tried as usual. */
   readonly onDefect: (error: unknown) => void;
-  /** How long the world must be still before it is compiled. Default 50. */
-  readonly debounceMs?: number;
+  /** From a change to the pass that takes it in. Default 50. */
+  readonly delayMs?: number;
 }
 
 export interface Pass {
+  /** 0: nothing is published yet. */
   readonly generation: number;
   readonly statuses: readonly ObjectStatus[];
   readonly problems: readonly Problem[];
@@ -38,86 +68,99 @@ export interface Pass {
 }
 
 export interface Loop {
+  /** Something other than the source changed: who leads, or what is stored. Compiles anew. */
+  wake(): void;
+  /** Takes over the accepted versions that another run kept. */
+  adopt(kept: readonly Manifest[]): void;
+  /** What replicas say changed: statuses are told anew, nothing is compiled. */
+  report(): void;
   /** Stops following the source, which stays open. */
   close(): void;
 }
 
-const DEBOUNCE_MS = 50;
-/** A world that never stands still is compiled this often nevertheless. */
-const MAX_DEBOUNCE_MS = 250;
+const DELAY_MS = 50;
+/** However often the world changes. */
+const PASS_EVERY_MS = 200;
+const RETRY = { firstMs: 250, lastMs: 10_000 };
+const SECRETS_AT_ONCE = 16;
+/** In one pass: what is ready shall not wait for thousands of new keys. */
+const SECRETS_MS = 1_000;
 
-/** Resolves after the first pass: everything that could be read is served. Rejects only on a defect. */
+/** Resolves after the first pass. */
 export async function startLoop(options: LoopOptions): Promise<Loop> {
   const run = new Run(options);
   await run.pass();
-  options.source.onChange(() => run.wake());
-  return { close: () => run.close() };
+  options.source.onChange(() => run.follow());
+  return run;
 }
 
-class Run {
+class Run implements Loop {
   readonly #options: LoopOptions;
+  readonly #programmed: Programmed;
+  readonly #wakeup: Wakeup;
   #lastGood: LastGood = new Map();
-  #generation = 0;
-  #servedHash: string | undefined;
-  #ack: Ack | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #wokenMs: number | undefined;
-  #passing: Promise<void> = Promise.resolve();
-  #closed = false;
+  #compiled: Compiled | undefined;
+  #observed: Observation | undefined;
+  #work: Pick<Pass, 'writeFailures' | 'tookMs'> = { writeFailures: [], tookMs: 0 };
+  #failures = 0;
 
   constructor(options: LoopOptions) {
     this.#options = options;
-  }
-
-  wake(): void {
-    if (this.#closed) return;
-    const nowMs = performance.now();
-    this.#wokenMs ??= nowMs;
-    const latestMs = this.#wokenMs + MAX_DEBOUNCE_MS - nowMs;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(
-      () => {
-        this.#wokenMs = undefined;
-        this.#passing = this.#passing.then(() => this.pass()).catch(this.#options.onDefect);
-      },
-      Math.max(0, Math.min(this.#options.debounceMs ?? DEBOUNCE_MS, latestMs)),
-    );
-  }
-
-  close(): void {
-    this.#closed = true;
-    clearTimeout(this.#timer);
-  }
-
-  async pass(): Promise<void> {
-    if (this.#closed) return;
-    const startedMs = performance.now();
-    const first = this.#compile();
-    const writeFailures = await this.#writeSecrets(first.manifests);
-    const compiled = first.manifests.length === 0 ? first : this.#compile();
-    this.#publish(compiled);
-    this.#lastGood = compiled.lastGood;
-    this.#options.onPass({
-      generation: this.#generation,
-      statuses: withProgrammed(compiled.statuses, this.#ack),
-      problems: this.#options.source.observe().problems,
-      snapshot: compiled.snapshot,
-      writeFailures,
-      tookMs: performance.now() - startedMs,
+    const { storedProgrammed } = options;
+    this.#programmed = new Programmed(storedProgrammed === undefined ? {} : { stored: storedProgrammed });
+    this.adopt(options.kept);
+    this.#wakeup = new Wakeup(() => this.pass(), {
+      delayMs: options.delayMs ?? DELAY_MS,
+      everyMs: PASS_EVERY_MS,
+      onDefect: options.onDefect,
     });
   }
 
-  /** A key is served only once it is stored: a crash in between must not lose a key that somebody was given. */
-  async #writeSecrets(secrets: Compiled['manifests']): Promise<readonly string[]> {
-    const failures: string[] = [];
-    for (const secret of secrets) {
-      try {
-        await this.#options.source.writeSecret(secret);
-      } catch (error) {
-        failures.push(`Secret ${secret.namespace}/${secret.name}: ${(error as Error).message}`);
-      }
+  follow(): void {
+    this.#wakeup.wake();
+  }
+
+  wake(): void {
+    this.#observed = undefined;
+    this.#wakeup.wake(0);
+  }
+
+  report(): void {
+    this.#report(this.#work);
+  }
+
+  /** Each counts only for the object of its uid, and only while that is refused. */
+  adopt(kept: readonly Manifest[]): void {
+    this.#lastGood = new Map([...this.#lastGood, ...kept.map((one) => [identityOf(one), one] as const)]);
+  }
+
+  close(): void {
+    this.#wakeup.close();
+  }
+
+  async pass(): Promise<void> {
+    const startedMs = performance.now();
+    const observed = this.#options.source.observe();
+    if (observed === this.#observed) return;
+    const first = this.#compile();
+    const writeFailures = await this.#writeSecrets(first.lacking);
+    const compiled = first.lacking.length === 0 ? first : this.#compile();
+    this.#lastGood = compiled.lastGood;
+    this.#compiled = compiled;
+    const isPublished = await this.#publish(compiled);
+    this.#observed = first === compiled ? observed : this.#options.source.observe();
+    if (!isPublished || writeFailures.length > 0) this.#tryAgain();
+    else {
+      this.#failures = 0;
+      if (compiled.lacking.length > 0 && this.#options.mayWrite()) this.wake();
     }
-    return failures;
+    this.#report({ writeFailures, tookMs: performance.now() - startedMs });
+  }
+
+  #tryAgain(): void {
+    this.#observed = undefined;
+    this.#wakeup.wake(Math.min(RETRY.firstMs * 2 ** this.#failures, RETRY.lastMs));
+    this.#failures += 1;
   }
 
   #compile(): Compiled {
@@ -125,19 +168,44 @@ class Run {
     return compile({ ...source.observe(), settings }, this.#lastGood, tools);
   }
 
-  /** Nothing is loaded that is served already. */
-  #publish({ snapshot }: Compiled): void {
+  /** A key is served only once it is stored: a crash in between must not lose a key that somebody was given. */
+  async #writeSecrets(lacking: Compiled['lacking']): Promise<readonly string[]> {
+    const failures: string[] = [];
+    const { source, tools, mayWrite } = this.#options;
+    const untilMs = performance.now() + SECRETS_MS;
+    await inParallel(lacking, SECRETS_AT_ONCE, async (secret) => {
+      if (!mayWrite() || performance.now() > untilMs) return;
+      await source.writeSecret({ ...secret, values: { [KEY_FIELD]: tools.newKey() } }).catch((error: unknown) => {
+        failures.push(`Secret ${secret.namespace}/${secret.name}: ${(error as Error).message}`);
+      });
+    });
+    return failures.sort();
+  }
+
+  /** false: it is to be tried again. */
+  async #publish({ snapshot, lastGood }: Compiled): Promise<boolean> {
+    const { sink, mayWrite, onFault } = this.#options;
+    if (!mayWrite()) return true;
     try {
-      const encoded = encodeSnapshot(snapshot, this.#generation + 1);
-      const { hash } = JSON.parse(encoded.index) as { hash: string };
-      if (hash === this.#servedHash) return;
-      const ack = this.#options.sink.load(encoded);
-      this.#generation += 1;
-      this.#ack = ack;
-      this.#servedHash = ack.refused === undefined ? hash : undefined;
+      this.#programmed.published(await sink.publish(snapshot, lastGood), snapshot);
+      return true;
     } catch (error) {
-      this.#ack = { generation: this.#generation, refused: (error as Error).message };
-      this.#servedHash = undefined;
+      this.#programmed.notPublished(snapshot, (error as Error).message);
+      onFault(error as Error);
+      return false;
     }
+  }
+
+  #report(work: Pick<Pass, 'writeFailures' | 'tookMs'>): void {
+    if (this.#compiled === undefined) return;
+    const { snapshot } = this.#compiled;
+    this.#work = work;
+    this.#options.onPass({
+      ...work,
+      generation: this.#programmed.generation,
+      statuses: this.#programmed.of(this.#compiled, this.#options.sink.replicas()),
+      problems: this.#options.source.observe().problems,
+      snapshot,
+    });
   }
 }

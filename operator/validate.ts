@@ -1,11 +1,10 @@
 /** Checks manifests offline with the operator's own compile. Exit status: 0 all accepted, 1 some refused, 2 wrong usage. */
 import { resolve } from 'node:path';
+import { answerAndExit, assertExist, projectVersion, refuseToStart } from '#crds/command/entry.ts';
+import { helpOf, parseFlags } from '#crds/command/parse-flags.ts';
 import { CATALOG } from '#gateway/catalog.ts';
 import { compile } from './compile/compile.ts';
-import { newKey } from './compile/new-key.ts';
-import { answerAndExit, assertExist, projectVersion, refuseToStart } from './entry.ts';
 import { VALIDATE_FLAGS } from './flags.ts';
-import { helpOf, parseFlags } from './parse-flags.ts';
 import { openDirectory } from './source/directory/directory.ts';
 import { verdictLines } from './verdict-lines.ts';
 
@@ -31,7 +30,7 @@ const source = await openDirectory({
 });
 const observation = source.observe();
 const settings = { organisationNamespace: parsed.values['organisation-namespace'], requestHosts: [] };
-const { statuses } = compile({ ...observation, settings }, new Map(), { catalog: CATALOG, newKey });
+const { statuses } = compile({ ...observation, settings }, new Map(), { catalog: CATALOG });
 const { lines, isValid } = verdictLines(statuses, observation);
 process.stdout.write(`${lines.join('\n')}\n`);
 process.exitCode = isValid ? 0 : 1;

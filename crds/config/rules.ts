@@ -50,6 +50,22 @@ export const PASSTHROUGH_EXCLUDES = [
 /** Providers that need no credential. */
 export const FREE_PROVIDERS: readonly string[] = ['simulator'];
 
+/** What is said of a broken rule, by the API server and by the operator. */
+export const RULE_MESSAGES = {
+  providerNeeds: `needs api_key, custom_host or cloud credentials (${CLOUD_CREDENTIALS.map((keys) => keys.join(' + ')).join(', ')}) beside it, or "@" and the name of an Integration`,
+  besidePassthrough: 'must not stand beside passthrough: true',
+  targetsNeedStrategy: 'needs strategy beside it, e.g. strategy: {mode: fallback}',
+  /** After the mode. */
+  modeNeedsTargets: 'needs targets beside strategy',
+  onFallbackOnly: 'is for mode "fallback" only',
+  onLoadbalanceOnly: 'is for mode "loadbalance" only',
+  someWeight: 'must have at least one target whose weight is not 0',
+  inConditional: 'is required in mode "conditional"',
+  /** Before the names. */
+  nameOfTarget: 'must be the name of a target beside this strategy',
+  namesDiffer: 'names must differ',
+} as const;
+
 function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -84,17 +100,13 @@ function* saysSomething(node: Node): ReturnType<Rule> {
 function* providerHasCredential(node: Node): ReturnType<Rule> {
   if (node.provider === undefined || providerIsEnough(node.provider)) return;
   if (node.virtual_key !== undefined || node.passthrough === true || hasOneOf(node, PROVIDER_NEEDS)) return;
-  const clouds = CLOUD_CREDENTIALS.map((keys) => keys.join(' + ')).join(', ');
-  yield {
-    path: ['provider'],
-    message: `needs api_key, custom_host or cloud credentials (${clouds}) beside it, or "@" and the name of an Integration`,
-  };
+  yield { path: ['provider'], message: RULE_MESSAGES.providerNeeds };
 }
 
 function* passthroughIsAlone(node: Node): ReturnType<Rule> {
   if (node.passthrough !== true) return;
   for (const key of PASSTHROUGH_EXCLUDES) {
-    if (node[key] !== undefined) yield { path: [key], message: 'must not stand beside passthrough: true' };
+    if (node[key] !== undefined) yield { path: [key], message: RULE_MESSAGES.besidePassthrough };
   }
 }
 
@@ -102,21 +114,27 @@ function* passthroughIsAlone(node: Node): ReturnType<Rule> {
 function* strategyHasTargets(node: Node): ReturnType<Rule> {
   const mode = strategyOf(node).mode;
   if (node.targets !== undefined && node.strategy === undefined) {
-    yield { path: ['targets'], message: 'needs strategy beside it, e.g. strategy: {mode: fallback}' };
+    yield { path: ['targets'], message: RULE_MESSAGES.targetsNeedStrategy };
   }
   if (node.targets === undefined && typeof mode === 'string' && mode !== 'single') {
-    yield { path: ['strategy', 'mode'], message: `${JSON.stringify(mode.slice(0, 64))} needs targets beside strategy` };
+    yield {
+      path: ['strategy', 'mode'],
+      message: `${JSON.stringify(mode.slice(0, 64))} ${RULE_MESSAGES.modeNeedsTargets}`,
+    };
   }
 }
 
 /** Keys of a strategy that only one mode reads. */
-const MODE_OF: Readonly<Record<string, string>> = { on_status_codes: 'fallback', sticky: 'loadbalance' };
+const MODE_OF: Readonly<Record<string, readonly [mode: string, message: string]>> = {
+  on_status_codes: ['fallback', RULE_MESSAGES.onFallbackOnly],
+  sticky: ['loadbalance', RULE_MESSAGES.onLoadbalanceOnly],
+};
 
 function* strategyKeysFitMode(node: Node): ReturnType<Rule> {
   const strategy = strategyOf(node);
-  for (const [key, mode] of Object.entries(MODE_OF)) {
+  for (const [key, [mode, message]] of Object.entries(MODE_OF)) {
     if (strategy[key] === undefined || typeof strategy.mode !== 'string' || strategy.mode === mode) continue;
-    yield { path: ['strategy', key], message: `is for mode "${mode}" only` };
+    yield { path: ['strategy', key], message };
   }
 }
 
@@ -124,14 +142,14 @@ function* someWeight(node: Node): ReturnType<Rule> {
   if (strategyOf(node).mode !== 'loadbalance') return;
   const targets = list(node.targets);
   if (targets.length === 0 || targets.some((target) => !isNode(target) || target.weight !== 0)) return;
-  yield { path: ['targets'], message: 'must have at least one target whose weight is not 0' };
+  yield { path: ['targets'], message: RULE_MESSAGES.someWeight };
 }
 
 function* conditionalIsComplete(node: Node): ReturnType<Rule> {
   const strategy = strategyOf(node);
   if (strategy.mode !== 'conditional') return;
   for (const key of ['conditions', 'default']) {
-    if (strategy[key] === undefined) yield { path: ['strategy', key], message: 'is required in mode "conditional"' };
+    if (strategy[key] === undefined) yield { path: ['strategy', key], message: RULE_MESSAGES.inConditional };
   }
 }
 
@@ -146,7 +164,7 @@ function* namesAreDistinct(node: Node): ReturnType<Rule> {
     else
       yield {
         path: ['targets', index, 'name'],
-        message: `is already the name of targets[${first}]: names must differ`,
+        message: `is already the name of targets[${first}]: ${RULE_MESSAGES.namesDiffer}`,
       };
   }
 }
@@ -164,7 +182,7 @@ function* conditionsLeadSomewhere(node: Node): ReturnType<Rule> {
   for (const [path, wish] of [...wishes, [['strategy', 'default'], strategy.default] as const]) {
     if (typeof wish !== 'string' || names.includes(wish)) continue;
     const known = names.length === 0 ? 'no target has one' : names.slice(0, 20).join(', ');
-    yield { path, message: `must be the name of a target beside this strategy (${known})` };
+    yield { path, message: `${RULE_MESSAGES.nameOfTarget} (${known})` };
   }
 }
 

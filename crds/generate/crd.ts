@@ -85,7 +85,7 @@ export function specSchema(kind: Kind): Structural {
     validations: (level) =>
       kind.celRules
         .filter(({ levels = UNROLLED_LEVELS }) => level <= levels)
-        .map(({ rule, message }) => ({ rule, message })),
+        .map(({ levels: _levels, ...validation }) => validation),
   });
 }
 

@@ -1,10 +1,11 @@
-/** `npm run generate` writes crds/generated; with --check it writes nothing and exits 1 naming what is not current. */
+/** `npm run generate` writes what is generated; with --check it writes nothing and exits 1 naming what is not current. */
 import { fileURLToPath } from 'node:url';
 import { ERRORS } from '#gateway/errors.ts';
 import { KINDS } from '../kinds/kinds.ts';
+import { chartFolders } from './chart-files.ts';
 import { outputs, staleFiles, writeFiles } from './outputs.ts';
 
-const directory = fileURLToPath(new URL('../generated/', import.meta.url));
+const root = new URL('../../', import.meta.url);
 const flags = process.argv.slice(2);
 const unknown = flags.find((flag) => flag !== '--check');
 if (unknown !== undefined) {
@@ -13,12 +14,17 @@ if (unknown !== undefined) {
 }
 
 const errors = Object.entries(ERRORS).map(([code, [status, type, fix]]) => ({ code, status, type, fix }));
-const files = outputs(KINDS, errors);
-const stale = staleFiles(directory, files);
+const folders = [{ path: 'crds/generated/', files: outputs(KINDS, errors), isOurs: true }, ...chartFolders(KINDS)];
+const stale = folders.flatMap(({ path, files, isOurs }) =>
+  staleFiles(fileURLToPath(new URL(path, root)), files, isOurs).map((name) => `${path}${name}`),
+);
 if (!flags.includes('--check')) {
-  writeFiles(directory, files);
-  console.log(`crds/generated: ${files.size} files written, ${stale.length} changed`);
+  for (const { path, files } of folders) {
+    writeFiles(fileURLToPath(new URL(path, root)), files);
+    console.log(`${path}: ${files.size} files written`);
+  }
+  console.log(`${stale.length} changed`);
 } else if (stale.length > 0) {
-  console.error(`not current, run npm run generate: ${stale.map((name) => `crds/generated/${name}`).join(', ')}`);
+  console.error(`not current, run npm run generate: ${stale.join(', ')}`);
   process.exitCode = 1;
 }

@@ -27,11 +27,14 @@ function textOf(path: string): string | undefined {
   }
 }
 
-/** Names of files that are missing, differ, or are no longer generated. Throws where the directory cannot be read. */
-export function staleFiles(directory: string, files: ReadonlyMap<string, string>): string[] {
+/**
+ * Names of files that are missing, differ, or, where all of the directory `isOurs`, are no longer generated. Throws where the
+ * directory cannot be read.
+ */
+export function staleFiles(directory: string, files: ReadonlyMap<string, string>, isOurs = true): string[] {
   const differing = [...files].filter(([name, text]) => textOf(join(directory, name)) !== text).map(([name]) => name);
   mkdirSync(directory, { recursive: true });
-  const leftOver = readdirSync(directory).filter((name) => !files.has(name));
+  const leftOver = isOurs ? readdirSync(directory).filter((name) => !files.has(name)) : [];
   return [...differing, ...leftOver].sort();
 }
 

@@ -72,7 +72,9 @@ function line({ field, schema, required, recursive }: Row): string {
 
 function section(kind: Kind): string {
   const rows = rowsOf(jsonSchemaOf(kind.specShape), '', kind.recursiveField);
-  const rules = kind.celRules.map(({ message }) => `- ${message}`);
+  const rules = kind.celRules.map(
+    ({ message, fieldPath }) => `- ${fieldPath ? `\`${fieldPath.slice(1)}\` ` : ''}${message}`,
+  );
   return [
     `## ${kind.kind}`,
     '',

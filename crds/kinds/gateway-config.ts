@@ -1,4 +1,4 @@
-import { FREE_PROVIDERS, PASSTHROUGH_EXCLUDES, PROVIDER_NEEDS } from '../config/rules.ts';
+import { FREE_PROVIDERS, PASSTHROUGH_EXCLUDES, PROVIDER_NEEDS, RULE_MESSAGES } from '../config/rules.ts';
 import { configSchema, configShape } from '../config/schema.ts';
 import { API_GROUP, API_VERSION } from '../object.ts';
 import type { CelRule, Kind } from './kind.ts';
@@ -6,6 +6,22 @@ import type { CelRule, Kind } from './kind.ts';
 const all = (keys: readonly string[]) => `(${keys.map((key) => `has(self.${key})`).join(' && ')})`;
 const free = FREE_PROVIDERS.map((name) => `self.provider == '${name}'`).join(' || ');
 const mode = (name: string) => `has(self.strategy) && self.strategy.mode == '${name}'`;
+const isTarget = (name: string) => `self.targets.exists(t, has(t.name) && t.name == ${name})`;
+
+/** CEL cannot see a list whose items may be a string or an object. */
+const passthroughRules: readonly CelRule[] = PASSTHROUGH_EXCLUDES.filter((key) => !key.endsWith('guardrails')).map(
+  (key) => ({
+    rule: `!has(self.passthrough) || !self.passthrough || !has(self.${key})`,
+    message: RULE_MESSAGES.besidePassthrough,
+    fieldPath: `.${key}`,
+  }),
+);
+
+const conditionalRules: readonly CelRule[] = ['conditions', 'default'].map((key) => ({
+  rule: `!(${mode('conditional')}) || has(self.strategy.${key})`,
+  message: RULE_MESSAGES.inConditional,
+  fieldPath: `.strategy.${key}`,
+}));
 
 /**
  * CEL cannot see a list whose items may be a string or an object (the guardrails), so "at least one must hold" as a whole
@@ -14,50 +30,54 @@ const mode = (name: string) => `has(self.strategy) && self.strategy.mode == '${n
 const celRules: readonly CelRule[] = [
   {
     rule: `!has(self.provider) || self.provider.startsWith('@') || ${free} || has(self.virtual_key) || (has(self.passthrough) && self.passthrough) || ${PROVIDER_NEEDS.map(all).join(' || ')}`,
-    message:
-      'provider needs api_key, custom_host or cloud credentials beside it, or "@" and the name of an Integration',
+    message: RULE_MESSAGES.providerNeeds,
+    fieldPath: '.provider',
   },
-  {
-    rule: `!has(self.passthrough) || !self.passthrough || !(${PASSTHROUGH_EXCLUDES.filter(
-      (key) => !key.endsWith('guardrails'),
-    )
-      .map((key) => `has(self.${key})`)
-      .join(' || ')})`,
-    message: 'passthrough: true excludes targets, strategy and override_params',
-  },
+  ...passthroughRules,
   {
     rule: 'has(self.strategy) || !has(self.targets)',
-    message: 'targets needs strategy beside it',
+    message: RULE_MESSAGES.targetsNeedStrategy,
+    fieldPath: '.targets',
   },
   {
     rule: `!has(self.strategy) || has(self.targets) || self.strategy.mode == 'single'`,
-    message: 'strategy needs targets beside it',
+    message: RULE_MESSAGES.modeNeedsTargets,
+    messageExpression: `'"' + self.strategy.mode + '" ${RULE_MESSAGES.modeNeedsTargets}'`,
+    fieldPath: '.strategy.mode',
   },
-  {
-    rule: `!(${mode('conditional')}) || (has(self.strategy.conditions) && has(self.strategy.default))`,
-    message: 'strategy.conditions and strategy.default are required in mode conditional',
-  },
+  ...conditionalRules,
   {
     rule: `!has(self.strategy) || !has(self.strategy.on_status_codes) || self.strategy.mode == 'fallback'`,
-    message: 'strategy.on_status_codes is for mode fallback only',
+    message: RULE_MESSAGES.onFallbackOnly,
+    fieldPath: '.strategy.on_status_codes',
   },
   {
     rule: `!has(self.strategy) || !has(self.strategy.sticky) || self.strategy.mode == 'loadbalance'`,
-    message: 'strategy.sticky is for mode loadbalance only',
+    message: RULE_MESSAGES.onLoadbalanceOnly,
+    fieldPath: '.strategy.sticky',
   },
   {
     rule: `!(${mode('loadbalance')}) || !has(self.targets) || self.targets.exists(t, !has(t.weight) || t.weight > 0.0)`,
-    message: 'targets must have at least one whose weight is not 0',
+    message: RULE_MESSAGES.someWeight,
+    fieldPath: '.targets',
     levels: 2,
   },
   {
-    rule: `!(${mode('conditional')}) || !has(self.targets) || !has(self.strategy.default) || self.targets.exists(t, has(t.name) && t.name == self.strategy.default)`,
-    message: 'strategy.default must be the name of a target',
+    rule: `!(${mode('conditional')}) || !has(self.targets) || !has(self.strategy.default) || ${isTarget('self.strategy.default')}`,
+    message: RULE_MESSAGES.nameOfTarget,
+    fieldPath: '.strategy.default',
     levels: 1,
   },
   {
-    rule: `!(${mode('conditional')}) || !has(self.targets) || !has(self.strategy.conditions) || self.strategy.conditions.all(c, self.targets.exists(t, has(t.name) && t.name == c.then))`,
-    message: 'then of every condition must be the name of a target',
+    rule: `!(${mode('conditional')}) || !has(self.targets) || !has(self.strategy.conditions) || self.strategy.conditions.all(c, ${isTarget('c.then')})`,
+    message: `then of each ${RULE_MESSAGES.nameOfTarget}`,
+    fieldPath: '.strategy.conditions',
+    levels: 1,
+  },
+  {
+    rule: `!(${mode('conditional')}) || !has(self.targets) || self.targets.all(t, !has(t.name) || self.targets.exists_one(o, has(o.name) && o.name == t.name))`,
+    message: RULE_MESSAGES.namesDiffer,
+    fieldPath: '.targets',
     levels: 1,
   },
 ];

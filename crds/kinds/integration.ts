@@ -65,6 +65,13 @@ const integrationShape = z.strictObject({
 type Spec = z.infer<typeof integrationShape>;
 type Rule = (spec: Spec) => { path: (string | number)[]; message: string }[];
 
+const onceEach = (field: string) => `name each ${field} once`;
+/** What the API server and the operator say of a wrong value_format. */
+const FORMAT_MESSAGES = {
+  json: `must be "json" for ${JSON_FIELD}`,
+  string: `must be "string" for every field but ${JSON_FIELD}`,
+} as const;
+
 function repeated(values: readonly string[], path: string, field: string): ReturnType<Rule> {
   return values.flatMap((value, index) => {
     const first = values.indexOf(value);
@@ -73,7 +80,7 @@ function repeated(values: readonly string[], path: string, field: string): Retur
       : [
           {
             path: [path, index, field],
-            message: `is already in ${path}[${first}]: name ${JSON.stringify(value)} once`,
+            message: `is already in ${path}[${first}]: ${onceEach(field)}`,
           },
         ];
   });
@@ -96,7 +103,7 @@ const RULES: readonly Rule[] = [
     spec.secret_mappings.flatMap(({ target_field, value_format }, index) => {
       const right = target_field === JSON_FIELD ? 'json' : 'string';
       const path = ['secret_mappings', index, 'value_format'];
-      return value_format === right ? [] : [{ path, message: `must be "${right}" for ${target_field}` }];
+      return value_format === right ? [] : [{ path, message: FORMAT_MESSAGES[right] }];
     }),
 ];
 
@@ -122,11 +129,18 @@ export const integrationKind: Kind = {
   celRules: [
     {
       rule: '!has(self.secret_mappings) || self.secret_mappings.all(m, self.secret_mappings.exists_one(o, o.target_field == m.target_field))',
-      message: 'secret_mappings must name each target_field once',
+      message: onceEach('target_field'),
+      fieldPath: '.secret_mappings',
     },
     {
-      rule: `!has(self.secret_mappings) || self.secret_mappings.all(m, (m.target_field == '${JSON_FIELD}') == (has(m.value_format) && m.value_format == 'json'))`,
-      message: `value_format must be json for ${JSON_FIELD}, and string for every other field`,
+      rule: `!has(self.secret_mappings) || self.secret_mappings.all(m, m.target_field != '${JSON_FIELD}' || (has(m.value_format) && m.value_format == 'json'))`,
+      message: `value_format ${FORMAT_MESSAGES.json}`,
+      fieldPath: '.secret_mappings',
+    },
+    {
+      rule: `!has(self.secret_mappings) || self.secret_mappings.all(m, m.target_field == '${JSON_FIELD}' || !has(m.value_format) || m.value_format == 'string')`,
+      message: `value_format ${FORMAT_MESSAGES.string}`,
+      fieldPath: '.secret_mappings',
     },
   ],
 };

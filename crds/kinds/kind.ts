@@ -12,7 +12,12 @@ export interface PrinterColumn {
 /** A rule that the API server checks. Evaluated with `self` = the spec. */
 export interface CelRule {
   readonly rule: string;
+  /** The operator's words for the same mistake. */
   readonly message: string;
+  /** CEL that says it with what it found; `message` stands where it cannot. */
+  readonly messageExpression?: string;
+  /** What the message is about, from `self`, e.g. `.strategy.default`. Default: the whole. A list's items have no path. */
+  readonly fieldPath?: string;
   /** A recursive spec: at how many levels the rule stands, the root included. Default: every unrolled level. */
   readonly levels?: number;
 }

@@ -5,40 +5,62 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { type Departure, departWithTurn } from '../departures.ts';
 
 const ONE_WRITE_BYTES = 4 * 1024;
+/** So many do not wait for the turn's end. */
+const FULL_CHARS = 16 * 1024;
 
-export class ChunkWriter {
+export class ChunkWriter implements Departure {
   private readonly response: ServerResponse;
+  private readonly onFull: () => void;
   private readonly onDrain: () => void;
   /** Set once node has sent the head through it; nobody else writes to it until the answer ends. */
   private socket: Socket | undefined;
+  /** Small chunks with their frames, a letter a byte, that leave with this turn. */
+  private waiting = '';
 
-  /** `onDrain` is called when more can be written after `write` said no. */
-  constructor(response: ServerResponse, onDrain: () => void) {
+  /** `onFull` is called where the caller does not keep up, `onDrain` when more can be written after that. */
+  constructor(response: ServerResponse, onFull: () => void, onDrain: () => void) {
     this.response = response;
+    this.onFull = onFull;
     this.onDrain = onDrain;
     response.on('drain', onDrain);
   }
 
-  /** False: the caller does not keep up, wait for `onDrain`. */
-  write(bytes: Buffer | string): boolean {
+  write(bytes: Buffer | string): void {
     const { socket } = this;
     // A chunk without bytes would be the last one.
-    if (bytes.length === 0) return true;
+    if (bytes.length === 0) return;
     if (socket === undefined) return this.writeByNode(bytes);
     const text = plainText(bytes);
-    if (text === undefined) return writeFramed(socket, bytes);
-    return socket.write(`${text.length.toString(16)}\r\n${text}\r\n`, 'latin1');
+    if (text === undefined) {
+      this.depart();
+      if (!writeFramed(socket, bytes)) this.onFull();
+      return;
+    }
+    if (this.waiting === '') departWithTurn(this);
+    this.waiting += `${text.length.toString(16)}\r\n${text}\r\n`;
+    if (this.waiting.length > FULL_CHARS) this.depart();
+  }
+
+  depart(): void {
+    const { socket, waiting } = this;
+    if (waiting === '' || socket === undefined) return;
+    this.waiting = '';
+    if (!socket.write(waiting, 'latin1')) this.onFull();
   }
 
   /** Nothing is written any more: the socket may serve another request. */
   release(): void {
-    this.socket?.off('drain', this.onDrain);
+    const { socket, waiting } = this;
+    if (waiting !== '') socket?.write(waiting, 'latin1');
+    this.waiting = '';
+    socket?.off('drain', this.onDrain);
     this.socket = undefined;
   }
 
-  private writeByNode(bytes: Buffer | string): boolean {
+  private writeByNode(bytes: Buffer | string): void {
     const { response } = this;
     response.write(bytes);
     if (response.writableCorked > 0) response.uncork();
@@ -47,7 +69,7 @@ export class ChunkWriter {
       this.socket = socket;
       socket.on('drain', this.onDrain);
     }
-    return !response.writableNeedDrain;
+    if (response.writableNeedDrain) this.onFull();
   }
 }
 

@@ -70,8 +70,8 @@ export class PassThrough implements StreamTransform {
         this.begun = true;
         this.add(bytes.subarray(start, plainEnd));
       }
-      const end = endOfEvent(bytes, plainEnd);
       start = plainEnd;
+      const end = start === bytes.length ? -1 : endOfEvent(bytes, start);
       if (end === -1) break;
       readEvent(bytes.subarray(start, end), this.onEvent);
       start = end;

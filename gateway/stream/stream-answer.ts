@@ -116,7 +116,7 @@ export class StreamAnswer implements CallEvents {
     this.onSettled = onSettled;
     if (this.failure !== undefined) return this.breakOff(this.failure);
     if (this.ended) return this.finish(response);
-    this.writer = new ChunkWriter(response, this.onDrain);
+    this.writer = new ChunkWriter(response, this.pause, this.onDrain);
     this.flush(this.writer);
   }
 
@@ -162,7 +162,7 @@ export class StreamAnswer implements CallEvents {
   }
 
   private deliver(out: Buffer | string): void {
-    if (this.writer !== undefined && this.heldBytes === 0) this.write(this.writer, out);
+    if (this.writer !== undefined && this.heldBytes === 0) this.writer.write(out);
     else this.hold(out);
     if (!this.committed && this.terms.delivery === 'live' && this.transform.begun) this.commit();
   }
@@ -189,13 +189,9 @@ export class StreamAnswer implements CallEvents {
     this.onCommit(undefined);
   }
 
-  private write(writer: ChunkWriter, out: Buffer | string): void {
-    if (!writer.write(out)) this.pause();
-  }
-
   private flush(writer: ChunkWriter): void {
     const out = this.taken();
-    if (out !== undefined) this.write(writer, out);
+    if (out !== undefined) writer.write(out);
     if (!this.blocked) this.call.resume();
   }
 
@@ -208,11 +204,11 @@ export class StreamAnswer implements CallEvents {
     return Buffer.concat(held.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
   }
 
-  private pause(): void {
+  private readonly pause = (): void => {
     this.blocked = true;
     this.call.pause();
     if (this.response !== undefined) this.idle.at = performance.now() + this.terms.writeIdleMs;
-  }
+  };
 
   private readonly onDrain = (): void => {
     if (!this.blocked || this.writer === undefined) return;

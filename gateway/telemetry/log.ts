@@ -3,27 +3,18 @@
  * key only its object's name. JSON lines, or readable ones on a terminal.
  */
 import { isatty } from 'node:tty';
+import type { LineSink } from '#crds/command/line-writer.ts';
+import { type Log as EventLog, isLogLevel, type LogLevel, openLog } from '#crds/command/log.ts';
+import { isoTime, type LineLevel, type LogFields, quote, roundMs } from '#crds/command/log-text.ts';
 import type { Exchange } from '../exchange.ts';
-import { descriptorSink, type LineSink, LineWriter } from './line-writer.ts';
-import { isoTime, type LineLevel, type LogFields, quote, roundMs } from './log-text.ts';
 import { terminalEvent, terminalRequest } from './terminal-line.ts';
 
-const LEVELS = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 } as const;
+export type { LineLevel, LogFields, LogLevel };
+export { isLogLevel };
 
-export type LogLevel = keyof typeof LEVELS;
-export type { LineLevel, LogFields };
-
-export interface Log {
+export interface Log extends EventLog {
   /** The line of a settled exchange. */
   request(exchange: Exchange): void;
-  /** A line of the process' own life. `fields` must hold no secret; those called `time`, `level` or `msg` are left out. */
-  event(level: LineLevel, message: string, fields?: LogFields): void;
-  /** Lines lost because nobody read them. */
-  readonly dropped: number;
-  /** Resolves when every line so far is written or dropped. */
-  flush(): Promise<void>;
-  /** Flushes, and lets go of the process. */
-  close(): Promise<void>;
 }
 
 export interface LogOptions {
@@ -37,17 +28,7 @@ export interface LogOptions {
 }
 
 const STDOUT = 1;
-const INTERVAL_MS = 100;
-const BATCH_CHARS = 64 * 1024;
-const MAX_CHARS = 8 * 1024 * 1024;
-const MAX_MESSAGE_CHARS = 2048;
 const SERVER_ERROR = 500;
-const RESERVED = new Set(['time', 'level', 'msg']);
-
-/** Whether `word` is a level, for flags and environment variables. */
-export function isLogLevel(word: string): word is LogLevel {
-  return Object.hasOwn(LEVELS, word);
-}
 
 /** Lines of level `error` are for people to act on; an upstream's failures are warnings. */
 function levelOf(exchange: Exchange): LineLevel {
@@ -108,47 +89,19 @@ function requestLine(exchange: Exchange, level: LineLevel, nowMs: number, epochM
   );
 }
 
-function eventLine(level: LineLevel, message: string, fields: LogFields, epochMs: number): string {
-  let line = `{"time":"${isoTime(epochMs)}","level":"${level}","msg":${quote(message, MAX_MESSAGE_CHARS)}`;
-  for (const [name, value] of Object.entries(fields)) {
-    if (value === undefined || RESERVED.has(name)) continue;
-    line += `,${quote(name)}:${typeof value === 'string' ? quote(value, MAX_MESSAGE_CHARS) : JSON.stringify(value)}`;
-  }
-  return `${line}}\n`;
-}
-
 /** A log that writes what has at least `level`. Lines wait at most 100 ms, and are written when the process exits. */
-export function createLog(options: LogOptions): Log {
-  const { level, maxChars = MAX_CHARS } = options;
-  const threshold = LEVELS[level];
-  const isTerminal = options.terminal ?? (options.sink === undefined && isatty(STDOUT));
-  const writeEvent = isTerminal ? terminalEvent : eventLine;
+export function createLog({ level, sink, maxChars, terminal }: LogOptions): Log {
+  const isTerminal = terminal ?? (sink === undefined && isatty(STDOUT));
+  const log = openLog({ level, sink, maxChars, eventLine: isTerminal ? terminalEvent : undefined });
   const writeRequest = isTerminal ? terminalRequest : requestLine;
-  const writer = new LineWriter({
-    sink: options.sink ?? descriptorSink(STDOUT),
-    intervalMs: INTERVAL_MS,
-    batchChars: BATCH_CHARS,
-    maxChars,
-    dropNotice: (dropped) => writeEvent('warn', 'log lines dropped: nobody read them in time', { dropped }, Date.now()),
-  });
-  const atExit = () => writer.flushSync();
-  process.on('exit', atExit);
   return {
+    ...log,
     request(exchange) {
       const lineLevel = levelOf(exchange);
-      if (LEVELS[lineLevel] < threshold) return;
-      writer.add(writeRequest(exchange, lineLevel, performance.now(), Date.now()));
-    },
-    event(lineLevel, message, fields = {}) {
-      if (LEVELS[lineLevel] >= threshold) writer.add(writeEvent(lineLevel, message, fields, Date.now()));
+      if (log.wants(lineLevel)) log.add(writeRequest(exchange, lineLevel, performance.now(), Date.now()));
     },
     get dropped() {
-      return writer.dropped;
-    },
-    flush: () => writer.flush(),
-    async close() {
-      await writer.flush();
-      process.off('exit', atExit);
+      return log.dropped;
     },
   };
 }

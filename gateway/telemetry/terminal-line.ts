@@ -1,6 +1,7 @@
 /** Log lines for people: one coloured line each. Strings of callers are quoted where a terminal could act on them. */
+
+import { isoTime, type LineLevel, type LogFields, quote, roundMs } from '#crds/command/log-text.ts';
 import type { Exchange } from '../exchange.ts';
-import { isoTime, type LineLevel, type LogFields, quote, roundMs } from './log-text.ts';
 
 const COLOURS: Readonly<Record<LineLevel, string>> = { debug: '90', info: '32', warn: '33', error: '31' };
 const DIM = '2';

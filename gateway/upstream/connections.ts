@@ -9,8 +9,8 @@ import { type Address, Connection } from './http1/connection.ts';
 const KEEP_ALIVE_MS = 15_000;
 /** What is taken from the upstream's own limit, so that a request does not cross its goodbye. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
-/** Idle connections kept per origin; more are closed when they come back. */
-const MAX_IDLE = 256;
+/** Idle connections kept per origin; more are closed when they come back. As many as there may be streams at a time. */
+const MAX_IDLE = 1024;
 const SWEEP_MS = 5_000;
 
 export interface Lane {

@@ -10,13 +10,16 @@ export const KEY_FIELD = 'api_key';
 const MIN_KEY_CHARACTERS = 16;
 const MAX_KEY_CHARACTERS = 512;
 
+/** A Secret that is yet to be made. */
+export type LackingSecret = Omit<GeneratedSecret, 'values'>;
+
 export interface CompiledKey {
   /** undefined: there is no key that could be used. */
   readonly record: KeyRecord | undefined;
   readonly refused: Verdict | undefined;
   readonly unresolved: readonly Verdict[];
   /** The Secret that does not exist yet. */
-  readonly generate: Omit<GeneratedSecret, 'values'> | undefined;
+  readonly generate: LackingSecret | undefined;
 }
 
 /** The key is always the Secret's present value: a former one never outlives its Secret. */

@@ -1,11 +1,10 @@
 /**
- * The whole world -> what gateways are told, what is said of each object, and which Secrets must be made. Pure but for the
- * random key that the caller passes in, and recomputed on any change: nothing depends on what happened in between.
+ * The whole world -> what gateways are told, what is said of each object, and which Secrets must be made. Pure, and recomputed
+ * on any change: nothing depends on what happened in between.
  */
 import type { CredentialRecord, RefusedRecord, Snapshot } from '#crds/snapshot/contract.ts';
-import type { GeneratedSecret } from '../source/source.ts';
 import { identityOf, type Manifest, type World } from '../world.ts';
-import { compileKey, KEY_FIELD } from './api-key.ts';
+import { compileKey, type LackingSecret } from './api-key.ts';
 import type { AcceptedObject } from './check.ts';
 import { type Candidate, compareNames, elect, type LastGood } from './elect.ts';
 import { compileConfig } from './gateway-config.ts';
@@ -17,8 +16,6 @@ import { type ObjectStatus, statusOf, type Verdict } from './status.ts';
 
 export interface CompileTools {
   readonly catalog: Catalog;
-  /** A new random gateway key. */
-  readonly newKey: () => string;
 }
 
 export interface Compiled {
@@ -26,8 +23,8 @@ export interface Compiled {
   readonly snapshot: Snapshot;
   /** One per manifest and per refused Secret, in order of the world. */
   readonly statuses: readonly ObjectStatus[];
-  /** Secrets that do not exist and must. An ApiKey has no record before its Secret is there. */
-  readonly manifests: readonly GeneratedSecret[];
+  /** Secrets that do not exist and must, each for a new key. An ApiKey has no record before its Secret is there. */
+  readonly lacking: readonly LackingSecret[];
   /** For the next call. */
   readonly lastGood: LastGood;
 }
@@ -41,7 +38,7 @@ interface Contribution {
 }
 
 type Draft = Omit<Snapshot, 'settings' | 'refused'> & {
-  readonly generate: Map<string, Omit<GeneratedSecret, 'values'>>;
+  readonly generate: Map<string, LackingSecret>;
   /** Who has a key, by its digest. */
   readonly keyOwners: Map<string, Owner>;
 };
@@ -75,7 +72,7 @@ export function compile(world: World, previous: LastGood, tools: CompileTools): 
   return {
     snapshot: snapshotOf(world, draft, contributions),
     statuses: [...world.manifests.flatMap((manifest) => statuses.get(manifest) ?? []), ...secretStatuses],
-    manifests: [...draft.generate.values()].map((secret) => ({ ...secret, values: { [KEY_FIELD]: tools.newKey() } })),
+    lacking: [...draft.generate.values()],
     lastGood: lastGoodOf(contributions, previous),
   };
 }

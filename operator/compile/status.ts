@@ -24,7 +24,7 @@ export interface ObjectStatus {
   readonly isDuplicate: boolean;
   /** Which version of the object is in the snapshot. */
   readonly served: 'current' | 'last-good' | 'none';
-  /** From `compile`: Accepted, ResolvedRefs and perhaps Warning. `withProgrammed` adds the others. */
+  /** From `compile`: Accepted, ResolvedRefs and perhaps Warning. `Programmed` adds the others. */
   readonly conditions: readonly Condition[];
 }
 
@@ -32,13 +32,6 @@ export interface ObjectStatus {
 export interface Verdict {
   readonly reason: Reason;
   readonly message: string;
-}
-
-/** What the gateway said about the last snapshot; undefined: nothing yet. */
-export interface Ack {
-  readonly generation: number;
-  /** Why it keeps its former snapshot. */
-  readonly refused?: string;
 }
 
 export interface StatusInput {
@@ -64,30 +57,15 @@ export function statusOf(manifest: Manifest, input: StatusInput): ObjectStatus {
   return { kind, namespace, name, uid, generation, place, isDuplicate, served, conditions };
 }
 
-/** Adds Programmed and Ready to statuses of `compile`. */
-export function withProgrammed(statuses: readonly ObjectStatus[], ack: Ack | undefined): readonly ObjectStatus[] {
-  return statuses.map((status) => {
-    const programmed = programmedOf(status, ack);
-    const all = [...status.conditions, programmed];
-    const failing = all.find(({ type, status: value }) => type !== 'Warning' && value !== 'True');
-    const ready =
-      failing === undefined
-        ? condition('Ready', true, { reason: 'Ready', message: '' })
-        : condition('Ready', false, { reason: 'NotReady', message: `${failing.type} is ${failing.status}` });
-    return { ...status, conditions: [...all, ready] };
-  });
-}
-
-function programmedOf(status: ObjectStatus, ack: Ack | undefined): Condition {
-  if (status.served === 'none') {
-    const isAccepted = conditionOf(status, 'Accepted')?.status === 'True';
-    return condition('Programmed', false, { reason: isAccepted ? 'Incomplete' : 'NotAccepted', message: '' });
-  }
-  if (status.served === 'last-good') return condition('Programmed', false, { reason: 'LastGoodServed', message: '' });
-  if (ack === undefined) return { type: 'Programmed', status: 'Unknown', reason: 'Pending', message: '' };
-  if (ack.refused !== undefined)
-    return condition('Programmed', false, { reason: 'RefusedByGateway', message: ack.refused });
-  return condition('Programmed', true, { reason: 'Programmed', message: `generation ${ack.generation} is served` });
+/** Adds Programmed, and Ready, which sums all of them up. */
+export function withProgrammed(status: ObjectStatus, programmed: Condition): ObjectStatus {
+  const all = [...status.conditions, programmed];
+  const failing = all.find(({ type, status: value }) => type !== 'Warning' && value !== 'True');
+  const ready =
+    failing === undefined
+      ? condition('Ready', true, { reason: 'Ready', message: '' })
+      : condition('Ready', false, { reason: 'NotReady', message: `${failing.type} is ${failing.status}` });
+  return { ...status, conditions: [...all, ready] };
 }
 
 export function conditionOf(status: ObjectStatus, type: ConditionType): Condition | undefined {

@@ -184,11 +184,11 @@ describe('Integration', () => {
     ],
     [
       { secret_mappings: [mapping, mapping] },
-      'spec.secret_mappings[1].target_field is already in secret_mappings[0]: name "api_key" once',
+      'spec.secret_mappings[1].target_field is already in secret_mappings[0]: name each target_field once',
     ],
     [
       { secret_mappings: [{ ...mapping, value_format: 'json' }] },
-      'spec.secret_mappings[0].value_format must be "string" for api_key',
+      'spec.secret_mappings[0].value_format must be "string" for every field but cloud2_service_account_json',
     ],
     [
       { secret_mappings: [{ ...mapping, target_field: 'cloud2_service_account_json' }] },
@@ -204,7 +204,7 @@ describe('Integration', () => {
     ],
     [{ configurations: { custom_host: 'x' } }, 'spec.configurations.custom_host must be an http or https URL'],
     [{ configurations: 'x' }, 'spec.configurations must be an object, got a string'],
-    [{ models: [{ slug: 'a' }, { slug: 'a' }] }, 'spec.models[1].slug is already in models[0]: name "a" once'],
+    [{ models: [{ slug: 'a' }, { slug: 'a' }] }, 'spec.models[1].slug is already in models[0]: name each slug once'],
     [{ models: [{ slug: 'a', pricing: {} }] }, 'spec.models[0] unknown key "pricing"'],
     [{ allowed_workspaces: ['Team'] }, 'spec.allowed_workspaces[0] must be lower-case letters'],
     [{ key: 'sk' }, 'spec unknown key "key"'],

@@ -131,7 +131,10 @@ describe('a gateway without a configuration', () => {
       expect(await status('/metrics')).toBe(200);
       const ready = await fetch(`${gateway.adminOrigin}/readyz`);
       expect([ready.status, await ready.text()]).toEqual([503, expect.stringMatching(/\w+ \w+/)]);
-      for (const path of ['/config', '/config?objects']) expect(await status(path)).toBe(503);
+      const none = await fetch(`${gateway.adminOrigin}/config`);
+      expect([none.status, await none.json()]).toEqual([200, { generation: 0, hash: '', loaded_at: null, format: 1 }]);
+      const objects = await fetch(`${gateway.adminOrigin}/config?objects`);
+      expect([objects.status, await objects.text()]).toEqual([200, '']);
       expect((await fetch(`${gateway.origin}/v1/models`)).status).toBe(503);
       gateway.apply(defaultConfig('house', { provider: 'simulator' }));
       for (const path of ['/readyz', '/config', '/config?objects']) expect(await status(path)).toBe(200);

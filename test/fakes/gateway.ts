@@ -1,8 +1,9 @@
 /** A whole gateway on free ports of loopback, fed with manifests, as tests want it. */
+
+import type { LineSink } from '#crds/command/line-writer.ts';
 import type { Snapshot } from '#crds/snapshot/contract.ts';
 import { encodeSnapshot } from '#crds/snapshot/encode.ts';
 import { type Gateway, type GatewayOptions, startGateway } from '#gateway/server.ts';
-import type { LineSink } from '#gateway/telemetry/line-writer.ts';
 import type { ObjectStatus } from '#operator/compile/status.ts';
 import { complaintsOf, MemoryWorld } from './memory-world.ts';
 

@@ -1,6 +1,7 @@
 /** YAML text -> snapshot, with the operator's own reader and compile; what a test's gateway is fed with. */
 import type { Snapshot } from '#crds/snapshot/contract.ts';
 import { CATALOG } from '#gateway/catalog.ts';
+import { KEY_FIELD } from '#operator/compile/api-key.ts';
 import { compile } from '#operator/compile/compile.ts';
 import { newKey } from '#operator/compile/new-key.ts';
 import { conditionOf, type ObjectStatus } from '#operator/compile/status.ts';
@@ -61,11 +62,11 @@ export class MemoryWorld {
   compile(yaml: string): Pass {
     const { manifests, secrets } = readText(yaml);
     const first = this.#pass(manifests, secrets);
-    for (const { namespace, name, values } of first.manifests) {
-      const entries = new Map(Object.entries(values));
-      this.#generated.push({ namespace, name, values: entries, place: undefined, refused: undefined, generated: true });
+    for (const { namespace, name } of first.lacking) {
+      const values = new Map([[KEY_FIELD, newKey()]]);
+      this.#generated.push({ namespace, name, values, place: undefined, refused: undefined, generated: true });
     }
-    const { snapshot, statuses, lastGood } = first.manifests.length > 0 ? this.#pass(manifests, secrets) : first;
+    const { snapshot, statuses, lastGood } = first.lacking.length > 0 ? this.#pass(manifests, secrets) : first;
     this.#lastGood = lastGood;
     return { snapshot, statuses };
   }
@@ -73,7 +74,7 @@ export class MemoryWorld {
   #pass(manifests: readonly Manifest[], written: readonly SecretObject[]) {
     this.#secrets = [...written, ...this.#generated];
     const world: World = { manifests, secrets: this.#secrets, problems: [], settings: this.#settings };
-    return compile(world, this.#lastGood, { catalog: CATALOG, newKey });
+    return compile(world, this.#lastGood, { catalog: CATALOG });
   }
 
   /** The `api_key` of a Secret, written or generated. */

@@ -5,9 +5,8 @@ import { encodeSnapshot } from '#crds/snapshot/encode.ts';
 import { compile } from '#operator/compile/compile.ts';
 import { newKey } from '#operator/compile/new-key.ts';
 import { REASONS } from '#operator/compile/reasons.ts';
-import { withProgrammed } from '#operator/compile/status.ts';
 import type { World } from '#operator/world.ts';
-import { compileText, documents, manifest, messageOf, say, TOOLS, worldOf } from './worlds.ts';
+import { compileText, documents, manifest, messageOf, say, servedByOne, TOOLS, worldOf } from './worlds.ts';
 
 const GOOD = documents(
   manifest(
@@ -184,10 +183,10 @@ describe('the last good version', () => {
 
   it('shows in Programmed', () => {
     const after = compileText(edited, compileText(GOOD).lastGood);
-    const statuses = withProgrammed(after.statuses, { generation: 4 });
+    const statuses = servedByOne(after);
     expect(say(statuses, 'GatewayConfig team-a/chat', 'Programmed')).toBe('False LastGoodServed');
     expect(say(statuses, 'Integration team-a/openai', 'Programmed')).toBe('True Programmed');
-    expect(messageOf(statuses, 'Integration team-a/openai', 'Programmed')).toContain('4');
+    expect(messageOf(statuses, 'Integration team-a/openai', 'Programmed')).toBe('served by 1 of 1 replica');
   });
 });
 
@@ -245,24 +244,25 @@ describe('generated keys', () => {
   );
 
   it('are asked for once per Secret, and served only when the Secret is there', () => {
-    const { manifests, snapshot, statuses } = compileText(KEYS);
-    expect(manifests.map(({ name }) => name)).toEqual(['one', 'c-api-key']);
+    const compiled = compileText(KEYS);
+    const { lacking, snapshot } = compiled;
+    expect(lacking.map(({ name }) => name)).toEqual(['one', 'c-api-key']);
     expect(snapshot.keys).toEqual([]);
-    expect(say(withProgrammed(statuses, { generation: 1 }), 'ApiKey default/c', 'Programmed')).toBe('False Incomplete');
-    const stored = compileText(documents(KEYS, manifest('Secret', 'default', 'c-api-key', manifests[1]?.values)));
+    expect(say(servedByOne(compiled), 'ApiKey default/c', 'Programmed')).toBe('False Incomplete');
+    const stored = compileText(documents(KEYS, manifest('Secret', 'default', 'c-api-key', { api_key: newKey() })));
     expect(stored.snapshot.keys).toMatchObject([{ name: 'c' }]);
-    expect(stored.manifests.map(({ name }) => name)).toEqual(['one']);
+    expect(stored.lacking.map(({ name }) => name)).toEqual(['one']);
   });
 
   it('are not asked for where a Secret exists that cannot be used', () => {
     for (const value of [{ other: 'x' }, { api_key: 'short' }, { api_key: `$\{env:NOT_THERE}` }]) {
-      const { manifests } = compileText(
+      const { lacking } = compileText(
         documents(
           manifest('ApiKey', 'default', 'c', { type: 'workspace-user' }),
           manifest('Secret', 'default', 'c-api-key', value),
         ),
       );
-      expect(manifests).toEqual([]);
+      expect(lacking).toEqual([]);
     }
   });
 
@@ -292,11 +292,12 @@ describe('compile', () => {
 
   it('gives every object one status, and every reason is in the table', () => {
     const text = documents(GOOD, ...BAD.map(([, bad]) => bad));
-    const { statuses } = compileText(text);
+    const compiled = compileText(text);
+    const { statuses } = compiled;
     expect(statuses.length).toBe(
       worldOf({ a: text }).manifests.length + statuses.filter(({ kind }) => kind === 'Secret').length,
     );
-    for (const { conditions } of withProgrammed(statuses, undefined)) {
+    for (const { conditions } of servedByOne(compiled)) {
       for (const { reason } of conditions) expect(REASONS[reason]).toMatch(/\.$/);
     }
   });

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { environmentName, helpOf, parseFlags } from '#crds/command/parse-flags.ts';
 import { EMBEDDED_FLAGS, isLoopback, VALIDATE_FLAGS } from '#operator/flags.ts';
-import { environmentName, helpOf, parseFlags } from '#operator/parse-flags.ts';
 import { NODE, REPOSITORY } from './worlds.ts';
 
 function parse(argv: readonly string[], environment: Record<string, string> = {}) {

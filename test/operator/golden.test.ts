@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { snapshotSchema } from '#crds/snapshot/contract.ts';
 import { compile } from '#operator/compile/compile.ts';
-import { type ObjectStatus, withProgrammed } from '#operator/compile/status.ts';
-import { TOOLS, worldOf } from './worlds.ts';
+import type { ObjectStatus } from '#operator/compile/status.ts';
+import { servedByOne, TOOLS, worldOf } from './worlds.ts';
 
 const FOLDER = join(import.meta.dirname, 'golden');
 const inputs = globSync('*.in.yaml', { cwd: FOLDER }).sort();
@@ -31,16 +31,17 @@ function shown({ kind, namespace, name, place, served, isDuplicate, conditions }
 
 function outputOf(input: string): string {
   const world = worldOf(split(readFileSync(join(FOLDER, input), 'utf8')));
-  const { snapshot, statuses, manifests } = compile(world, new Map(), TOOLS);
+  const compiled = compile(world, new Map(), TOOLS);
+  const { snapshot, lacking } = compiled;
   snapshotSchema.parse(snapshot);
   const keys = snapshot.keys.map(({ digest, ...key }) => ({ ...key, digest: `${digest.length} hex digits` }));
   const output = {
-    statuses: withProgrammed(statuses, { generation: 1 }).map(shown),
+    statuses: servedByOne(compiled).map(shown),
     problems: world.problems.map(
       ({ place, severity, subject, reason, message }) =>
         `${place.file}:${place.line} ${severity} ${subject}: ${reason}: ${message}`,
     ),
-    secretsToWrite: manifests,
+    secretsToWrite: lacking,
     snapshot: { ...snapshot, keys },
   };
   return stringify(output, { lineWidth: 0, aliasDuplicateObjects: false });

@@ -3,7 +3,8 @@ import { rmSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Snapshot } from '#crds/snapshot/contract.ts';
 import { decodeSnapshot } from '#crds/snapshot/decode.ts';
-import { type Pass, type Sink, startLoop } from '#operator/loop.ts';
+import { InProcessSink, type SnapshotTaker } from '#operator/in-process-sink.ts';
+import { type Pass, startLoop } from '#operator/loop.ts';
 import { changesBetween, tableOf } from '#operator/report.ts';
 import { openDirectory } from '#operator/source/directory/directory.ts';
 import { type Folder, makeFolder, sleep, until } from './folder.ts';
@@ -26,6 +27,7 @@ interface Running {
   readonly loaded: Snapshot[];
   readonly generations: number[];
   readonly passes: Pass[];
+  readonly faults: Error[];
   readonly defects: unknown[];
   readonly last: () => Pass;
   readonly stop: () => void;
@@ -43,6 +45,7 @@ async function run(files: Record<string, string>, data?: Folder): Promise<Runnin
     live: true,
   });
   const passes: Pass[] = [];
+  const faults: Error[] = [];
   const defects: unknown[] = [];
   const last = (): Pass => {
     const pass = passes.at(-1);
@@ -54,12 +57,13 @@ async function run(files: Record<string, string>, data?: Folder): Promise<Runnin
     loaded: [],
     generations: [],
     passes,
+    faults,
     defects,
     last,
     stop: () => loop.close(),
     refuse: undefined,
   };
-  const sink: Sink = {
+  const taker: SnapshotTaker = {
     load: (encoded) => {
       const { snapshot, generation, hash } = decodeSnapshot(encoded);
       if (running.refuse !== undefined)
@@ -79,10 +83,13 @@ async function run(files: Record<string, string>, data?: Folder): Promise<Runnin
   const settings = { organisationNamespace: 'model-gateway', requestHosts: ['https://llm.example'] };
   const loop = await startLoop({
     source,
-    sink,
+    sink: new InProcessSink(taker),
     settings,
     tools,
     onPass: (pass) => passes.push(pass),
+    mayWrite: () => true,
+    kept: [],
+    onFault: (error) => faults.push(error),
     onDefect: (error) => defects.push(error),
   });
   ends.push(() => source.close());

@@ -1,8 +1,10 @@
 /** Worlds from YAML text, without files. */
 import { join } from 'node:path';
-import { type Compiled, type CompileTools, compile } from '#operator/compile/compile.ts';
+import { Programmed } from '#operator/apply/programmed.ts';
+import { type Compiled, compile } from '#operator/compile/compile.ts';
 import type { LastGood } from '#operator/compile/elect.ts';
 import { type ConditionType, conditionOf, type ObjectStatus } from '#operator/compile/status.ts';
+import type { LoopTools } from '#operator/loop.ts';
 import { parseFile } from '#operator/source/directory/parse-file.ts';
 import { readDocument } from '#operator/source/directory/read-document.ts';
 import type { Manifest, Problem, SecretObject, World } from '#operator/world.ts';
@@ -11,7 +13,7 @@ export const REPOSITORY = join(import.meta.dirname, '../..');
 export const NODE = join(REPOSITORY, 'node_modules/node/bin/node');
 
 /** A catalogue of its own, so that a new provider changes no test here. */
-export const TOOLS: CompileTools = {
+export const TOOLS: LoopTools = {
   catalog: {
     providers: new Map([
       ['openai', { needsCredential: true, hasBaseUrl: true }],
@@ -45,6 +47,14 @@ export function worldOf(files: Readonly<Record<string, string>>): World {
 
 export function compileText(text: string, previous: LastGood = new Map()): Compiled {
   return compile(worldOf({ 'a.yaml': text }), previous, TOOLS);
+}
+
+/** With what is said once the only replica serves it. */
+export function servedByOne(compiled: Compiled): readonly ObjectStatus[] {
+  const programmed = new Programmed();
+  programmed.published({ generation: 1, hash: 'of-the-test' }, compiled.snapshot);
+  const replica = { name: 'gateway-0', address: '10.0.0.1', reachable: true, generation: 1, hash: 'of-the-test' };
+  return programmed.of(compiled, [replica]);
 }
 
 /** `Accepted=False InvalidSpec` of the object with this kind and name. */

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Snapshot } from '#crds/snapshot/contract.ts';
 import { encodeSnapshot } from '#crds/snapshot/encode.ts';
+import type { ServedConfig } from '#gateway/admin.ts';
 import { HI, type Stage, startStage, target } from '../conformance/stage.ts';
 import { config, defaultConfig } from '../fakes/objects.ts';
 import type { Upstream } from '../fakes/upstream.ts';
@@ -20,6 +21,10 @@ function version(upstream: Upstream, number: number): string {
     strategy: { mode: 'fallback' },
     targets: [inner],
   });
+}
+
+async function served(): Promise<ServedConfig> {
+  return (await (await fetch(`${stage.gateway.adminOrigin}/config`)).json()) as ServedConfig;
 }
 
 const GOOD: Snapshot = {
@@ -73,13 +78,17 @@ describe('a snapshot that is refused', () => {
       ),
   } as const;
 
-  it.each(Object.entries(bend))('%s: the one before is kept, and the reason is told', async (_what, make) => {
-    const before = (await (await fetch(`${stage.gateway.adminOrigin}/config`)).json()) as { generation: number };
+  it.each(Object.entries(bend))('%s: the one before is kept, and the reason is told', async (what, make) => {
+    const { refused: former, ...before } = await served();
     const refusals = await stage.gateway.metric('modelgateway_config_refused_total');
     const ack = stage.gateway.gateway.load(make() as ReturnType<typeof encodeSnapshot>);
     expect(ack.refused).toBeTypeOf('string');
     expect(ack.generation).toBe(before.generation);
-    expect(await (await fetch(`${stage.gateway.adminOrigin}/config`)).json()).toEqual(before);
+    const { refused, ...after } = await served();
+    expect(after).toEqual(before);
+    // One that does not say its generation cannot be told of.
+    const isNamed = !/no JSON|50 MB/.test(what);
+    expect(refused).toEqual(isNamed ? { generation: 999, hash: expect.any(String), reason: ack.refused } : former);
     expect((await stage.gateway.metric('modelgateway_config_refused_total')) - refusals).toBe(1);
     expect((await stage.gateway.chat(HI)).status).toBe(200);
     expect((await fetch(`${stage.gateway.adminOrigin}/readyz`)).status).toBe(200);

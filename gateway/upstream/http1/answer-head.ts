@@ -12,30 +12,32 @@ export interface AnswerHead {
   readonly keepAlive: boolean;
 }
 
-const MAX_FIELDS = 256;
+const MAX_LINES = 256;
+const LINE_END_BYTES = 2;
+const TAB = 9;
+const LF = 10;
+const CR = 13;
+const SPACE = 32;
+const DELETE = 127;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-/** What no head may hold: other controls, or a line end that is not one. */
-const BROKEN = /[^\t\x20-\x7e\x80-\xff\r\n]|\r(?!\n)|(?<!\r)\n/;
+const CLOSE = /(?:^|[\s,])close(?:$|[\s,])/i;
 const LENGTH = /^[0-9]{1,15}$/;
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
-/** `head` without the empty line that ends it. Throws HttpFault. */
-export function readAnswerHead(head: string): AnswerHead {
-  if (BROKEN.test(head)) throw malformed();
-  const lines = head.split('\r\n');
-  const line = STATUS_LINE.exec(lines[0] ?? '');
+/** The head at the beginning of `bytes`, `length` long without the empty line that ends it. Throws HttpFault. */
+export function readAnswerHead(bytes: Buffer, length: number): AnswerHead {
+  const text = bytes.toString('latin1', 0, length);
+  const end = endOfLine(bytes, 0, length);
+  const line = STATUS_LINE.exec(text.slice(0, end));
   if (line === null) throw new HttpFault('invalid', 'The answer does not begin with a status line of HTTP/1.1.');
   const status = Number(line[2]);
   if (status === 101) throw new HttpFault('invalid', 'The answer switches protocols, which nobody asked for.');
-  const headers = readFields(lines);
+  const headers = readFields(bytes, text, end + LINE_END_BYTES);
   const { connection } = headers;
-  return {
-    status,
-    headers,
-    ...(status < 200 ? NO_BODY : framing(status, headers)),
-    keepAlive: line[1] === '1' && (connection === undefined || !/(?:^|[\s,])close(?:$|[\s,])/i.test(connection)),
-  };
+  const body = status < 200 ? NO_BODY : framing(status, headers);
+  const keepAlive = line[1] === '1' && (connection === undefined || !CLOSE.test(connection));
+  return { status, headers, length: body.length, chunked: body.chunked, keepAlive };
 }
 
 const NO_BODY = { length: 0, chunked: false };
@@ -55,29 +57,55 @@ function framing(status: number, headers: IncomingHttpHeaders): Pick<AnswerHead,
   return { length: Number(length), chunked: false };
 }
 
-function readFields(lines: readonly string[]): IncomingHttpHeaders {
-  if (lines.length > MAX_FIELDS)
-    throw new HttpFault('invalid', `The answer has more than ${MAX_FIELDS} header fields.`);
+/** `text` is the head, a letter for each of its bytes. */
+function readFields(bytes: Buffer, text: string, from: number): IncomingHttpHeaders {
   const headers: Record<string, string | string[]> = Object.create(null);
-  for (let index = 1; index < lines.length; index += 1) {
-    const line = lines[index] ?? '';
-    const colon = line.indexOf(':');
-    if (colon < 1) throw malformed();
-    put(headers, nameOf(line.slice(0, colon)), line.slice(colon + 1).trim());
+  let lines = 1;
+  for (let at = from; at < text.length; lines += 1) {
+    if (lines === MAX_LINES) throw new HttpFault('invalid', `The head of the answer has more than ${MAX_LINES} lines.`);
+    const end = endOfLine(bytes, at, text.length);
+    const colon = text.indexOf(':', at);
+    if (colon <= at || colon > end) throw malformed();
+    put(headers, nameOf(text, at, colon), text.slice(colon + 1, end).trim());
+    at = end + LINE_END_BYTES;
   }
   return headers as IncomingHttpHeaders;
 }
 
-/** Names as they were written -> lower case: upstreams use the same few over and over. */
-const names = new Map<string, string>();
-const MAX_NAMES = 512;
+/**
+ * Index of the line end after `from`, or of the head's own. Throws where there is a control that no head may hold, or a line
+ * end that is not one. Looks at bytes: letters of a string are four times as dear.
+ */
+function endOfLine(bytes: Buffer, from: number, to: number): number {
+  for (let at = from; at < to; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === CR && bytes[at + 1] === LF) return at;
+    if ((byte < SPACE && byte !== TAB) || byte === DELETE) throw malformed();
+  }
+  return to;
+}
 
-function nameOf(written: string): string {
-  const known = names.get(written);
-  if (known !== undefined) return known;
+/**
+ * Names as they were written, each followed by itself in lower case, in lists by their length: upstreams use the same few over
+ * and over. Not a Map, which enters each string that it is asked for into the table of all strings first.
+ */
+const MAX_KNOWN_CHARS = 48;
+const MAX_KNOWN_ALIKE = 16;
+const known: readonly string[][] = Array.from({ length: MAX_KNOWN_CHARS + 1 }, () => []);
+
+/** The name in lower case that is written from `from` to `to`. */
+function nameOf(text: string, from: number, to: number): string {
+  const alike = known[to - from];
+  if (alike !== undefined)
+    for (let at = 0; at < alike.length; at += 2) if (text.startsWith(alike[at] ?? '', from)) return alike[at + 1] ?? '';
+  return learnt(text.slice(from, to));
+}
+
+function learnt(written: string): string {
   if (!NAME.test(written)) throw malformed();
   const name = written.toLowerCase();
-  if (names.size < MAX_NAMES) names.set(written, name);
+  const alike = known[written.length];
+  if (alike !== undefined && alike.length < 2 * MAX_KNOWN_ALIKE) alike.push(written, name);
   return name;
 }
 

@@ -20,7 +20,8 @@ const MAX_LINE_BYTES = 4 * 1024;
 const MAX_TRAILER_LINES = 64;
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const CRLF = Buffer.from('\r\n');
-const CHUNK_SIZE = /^([0-9a-f]{1,8})[ \t]*(?:;[^\r\n]*)?$/i;
+const MAX_SIZE_DIGITS = 8;
+const CHUNK_SIZE = /^[0-9a-f]{1,8}[ \t]*(?:;[^\r\n]*)?$/i;
 
 type State = 'head' | 'length' | 'until-close' | 'chunk-size' | 'chunk' | 'chunk-end' | 'trailers' | 'over';
 
@@ -74,7 +75,7 @@ export class AnswerParser {
     if (end === -1 ? bytes.length - at > MAX_HEAD_BYTES : end - at > MAX_HEAD_BYTES)
       throw new HttpFault('invalid', `The head of the answer has more than ${MAX_HEAD_BYTES} bytes.`);
     if (end === -1) return WAIT;
-    const head = readAnswerHead(bytes.toString('latin1', at, end));
+    const head = readAnswerHead(at === 0 ? bytes : bytes.subarray(at), end - at);
     const next = end + END_OF_HEAD.length;
     if (head.status < 200) return next;
     this.keepAlive = head.keepAlive;
@@ -97,12 +98,22 @@ export class AnswerParser {
   }
 
   readChunkSize(bytes: Buffer, at: number): number {
-    const end = endOfLine(bytes, at);
-    if (end === WAIT) return WAIT;
-    const size = CHUNK_SIZE.exec(bytes.toString('latin1', at, end))?.[1];
-    if (size === undefined) throw new HttpFault('invalid', 'The size of a chunk is not a hexadecimal number.');
-    this.left = Number.parseInt(size, 16);
-    this.state = this.left === 0 ? 'trailers' : 'chunk';
+    let end = at;
+    let size = 0;
+    for (let digit = hexDigit(bytes[end]); digit !== -1 && end - at < MAX_SIZE_DIGITS; digit = hexDigit(bytes[end])) {
+      size = size * 16 + digit;
+      end += 1;
+    }
+    // As nearly every size stands: a few digits and no more.
+    const isBare = end > at && bytes[end] === CRLF[0] && bytes[end + 1] === CRLF[1];
+    if (!isBare) {
+      end = endOfLine(bytes, at);
+      if (end === WAIT) return WAIT;
+      if (!CHUNK_SIZE.test(bytes.toString('latin1', at, end)))
+        throw new HttpFault('invalid', 'The size of a chunk is not a hexadecimal number.');
+    }
+    this.left = size;
+    this.state = size === 0 ? 'trailers' : 'chunk';
     return end + CRLF.length;
   }
 
@@ -158,6 +169,14 @@ const STEPS = {
   'chunk-end': 'readChunkEnd',
   trailers: 'readTrailers',
 } as const satisfies Record<Exclude<State, 'over'>, string>;
+
+/** -1: none. */
+function hexDigit(byte: number | undefined): number {
+  if (byte === undefined) return -1;
+  if (byte >= 48 && byte <= 57) return byte - 48;
+  const letter = byte | 32;
+  return letter >= 97 && letter <= 102 ? letter - 87 : -1;
+}
 
 function endOfLine(bytes: Buffer, at: number): number {
   const end = bytes.indexOf(CRLF, at);

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net';
 import { connect as connectPlain, type LookupFunction } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { type Departure, departWithTurn } from '../../departures.ts';
 import { Slab } from '../slab.ts';
 import { AnswerParser, type AnswerParts } from './answer-parser.ts';
 
@@ -29,7 +30,7 @@ const ONE_WRITE_BYTES = 4 * 1024;
 const LANDING = Buffer.allocUnsafeSlow(64 * 1024);
 const slab = new Slab();
 
-export class Connection {
+export class Connection implements Departure {
   readonly socket: Socket;
   /** How long it had been idle before the exchange that is under way, milliseconds. */
   restedMs = 0;
@@ -40,6 +41,9 @@ export class Connection {
   hasAnswered = false;
   private parser: AnswerParser | undefined;
   private user: ConnectionUser | undefined;
+  /** The request that leaves with this turn: its head, or all of it, and its body. */
+  private head = '';
+  private body: Buffer | string = '';
 
   constructor(address: Address) {
     this.socket = open(address, this.onRead);
@@ -56,7 +60,7 @@ export class Connection {
 
   /** Whether the last request went out whole and the other side has not hung up: then another may follow. */
   get isQuiet(): boolean {
-    return this.socket.writable && this.socket.writableLength === 0;
+    return this.head === '' && this.socket.writable && this.socket.writableLength === 0;
   }
 
   /** Begins an exchange. `head` with the empty line that ends it; `bodyBytes` is the length of the body in UTF-8. */
@@ -64,10 +68,20 @@ export class Connection {
     this.hasAnswered = false;
     this.user = user;
     this.parser = new AnswerParser(user);
-    const { socket } = this;
     const isPlain = typeof body !== 'string' || body.length === bodyBytes;
-    if (bodyBytes <= ONE_WRITE_BYTES && isPlain) {
-      socket.write(head + (typeof body === 'string' ? body : body.toString('latin1')), 'latin1');
+    const isOneWrite = bodyBytes <= ONE_WRITE_BYTES && isPlain;
+    this.head = isOneWrite ? head + (typeof body === 'string' ? body : body.toString('latin1')) : head;
+    this.body = isOneWrite ? '' : body;
+    departWithTurn(this);
+  }
+
+  depart(): void {
+    const { socket, head, body } = this;
+    this.head = '';
+    this.body = '';
+    if (socket.destroyed || head === '') return;
+    if (body.length === 0) {
+      socket.write(head, 'latin1');
       return;
     }
     socket.cork();
@@ -96,24 +110,26 @@ export class Connection {
     const chunk = slab.copyOf(LANDING, bytes);
     const { parser } = this;
     // Bytes that nobody asked for could be taken for the answer to the next request.
-    if (parser === undefined || parser.isOver) this.destroy();
-    else this.read(() => parser.feed(chunk));
+    if (parser === undefined || parser.isOver) {
+      this.destroy();
+      return true;
+    }
+    try {
+      parser.feed(chunk);
+    } catch (error) {
+      this.lose(error as Error);
+    }
     return true;
   };
 
   private readonly onFinish = (): void => {
-    const { parser } = this;
-    if (parser !== undefined) this.read(() => parser.finish());
-    this.destroy();
-  };
-
-  private read(act: () => void): void {
     try {
-      act();
+      this.parser?.finish();
     } catch (error) {
       this.lose(error as Error);
     }
-  }
+    this.destroy();
+  };
 
   private readonly lose = (error: Error): void => {
     const user = this.parser?.isOver === false ? this.user : undefined;

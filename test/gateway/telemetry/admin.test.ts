@@ -7,7 +7,7 @@ const SERVED: ServedConfig = { generation: 7, hash: 'abc', loaded_at: '2026-01-3
 
 let admin: Admin;
 let reason: string | undefined;
-let served: ServedConfig | undefined;
+let served: ServedConfig;
 let metrics: AdminView['metrics'];
 
 const view: AdminView = {
@@ -76,13 +76,14 @@ describe('pages', () => {
     }
   });
 
-  test('no config yet: 503 in the one envelope', async () => {
-    served = undefined;
-    for (const path of ['/config', '/config?objects']) {
-      const answer = await get(path);
-      expect(answer.status).toBe(503);
-      expect(JSON.parse(answer.text)).toMatchObject({ error: { code: 'not_ready' } });
-    }
+  test('no config yet, and what was refused, are told as they are', async () => {
+    served = {
+      ...{ generation: 0, hash: '', loaded_at: null, format: 1 },
+      refused: { generation: 3, hash: 'def', reason: 'unknown format 2' },
+    };
+    const answer = await get('/config');
+    expect(answer.status).toBe(200);
+    expect(JSON.parse(answer.text)).toEqual(served);
   });
 });
 

@@ -1,5 +1,5 @@
 /** Sinks for logs under test: one that takes everything, and one whose reader does as the test says. */
-import type { LineSink } from '#gateway/telemetry/line-writer.ts';
+import type { LineSink } from '#crds/command/line-writer.ts';
 
 export interface CollectingSink extends LineSink {
   readonly text: string;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
+import { isoTime, quote } from '#crds/command/log-text.ts';
 import { createLog, isLogLevel, type Log, type LogOptions } from '#gateway/telemetry/log.ts';
-import { isoTime, quote } from '#gateway/telemetry/log-text.ts';
 import { type CollectingSink, collectingSink, reactingSink } from './collecting-sink.ts';
 import { anAttempt, anExchange, aTrace, TRACE_ID } from './settled-exchange.ts';
 

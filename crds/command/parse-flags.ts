@@ -1,5 +1,5 @@
 /** How a table of flags is read from the command line and the environment. */
-import { nearest } from '#crds/config/spelling.ts';
+import { nearest } from '../config/spelling.ts';
 import type { Flag } from './flag-kinds.ts';
 
 export type FlagTable = Readonly<Record<string, Flag<unknown>>>;

@@ -1,4 +1,5 @@
 /** The kinds of flags: how many values one takes, and what a value must be. */
+import { MAX_SHARDS } from '../snapshot/index-document.ts';
 
 export type FlagOutcome<T> = { readonly value: T } | { readonly problem: string };
 
@@ -14,6 +15,9 @@ export interface Flag<T> {
   readonly parse: (texts: readonly string[]) => FlagOutcome<T>;
 }
 
+/** A day. */
+const MAX_MS = 86_400_000;
+
 type LogLevel = (typeof LOG_LEVELS)[number];
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
@@ -26,6 +30,20 @@ export function one<T>(
   parse: (text: string) => FlagOutcome<T>,
 ): Flag<T> {
   return { argument, help, shownDefault, hasVariable: true, parse: (texts) => parse(texts.at(-1) ?? shownDefault) };
+}
+
+/** Without any occurrence it is undefined; `shownDefault` says what then holds. */
+export function optional<T>(
+  argument: string,
+  help: string,
+  shownDefault: string,
+  parse: (text: string) => FlagOutcome<T>,
+): Flag<T | undefined> {
+  const parseLast = (texts: readonly string[]): FlagOutcome<T | undefined> => {
+    const last = texts.at(-1);
+    return last === undefined ? { value: undefined } : parse(last);
+  };
+  return { argument, help, hasVariable: true, shownDefault, parse: parseLast };
 }
 
 /** Without any occurrence the list is empty: what that means is its user's to know, and `shownDefault` to say. */
@@ -71,6 +89,27 @@ export function port(given: string): FlagOutcome<number> {
   return /^\d{1,5}$/.test(given) && value <= 65535
     ? { value }
     : { problem: `must be a port from 0 to 65535, not "${given}"` };
+}
+
+/** How many shards of a kind there may be: the snapshot doubles their number as it grows. */
+export function shards(given: string): FlagOutcome<number> {
+  const value = Number(given);
+  const isPowerOfTwo = /^\d{1,3}$/.test(given) && value > 0 && Number.isInteger(Math.log2(value));
+  if (isPowerOfTwo && value <= MAX_SHARDS) return { value };
+  return { problem: `must be 1, 2, 4 or another power of two up to ${MAX_SHARDS}, not "${given}"` };
+}
+
+/** Of a release, whose objects' names begin with it. */
+export function release(given: string): FlagOutcome<string> {
+  if (/^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$/.test(given)) return { value: given };
+  return { problem: `must be at most 53 lower-case letters, digits and "-", not "${given}"` };
+}
+
+export function milliseconds(given: string): FlagOutcome<number> {
+  const value = Number(given);
+  return /^\d{1,10}$/.test(given) && value <= MAX_MS
+    ? { value }
+    : { problem: `must be whole milliseconds, at most ${MAX_MS}, not "${given}"` };
 }
 
 export function namespace(given: string): FlagOutcome<string> {

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { descriptorSink, type LineSink, LineWriter, type LineWriterOptions } from '#gateway/telemetry/line-writer.ts';
-import { collectingSink, type Reaction, reactingSink } from './collecting-sink.ts';
+import { descriptorSink, type LineSink, LineWriter, type LineWriterOptions } from '#crds/command/line-writer.ts';
+import { collectingSink, type Reaction, reactingSink } from '../../gateway/telemetry/collecting-sink.ts';
 
 function writerOn(sink: LineSink, over: Partial<LineWriterOptions> = {}): LineWriter {
   const dropNotice = (dropped: number) => `dropped ${dropped}\n`;

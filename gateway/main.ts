@@ -1,0 +1,96 @@
+/** A gateway of a cluster: serves what the operator publishes. */
+import { existsSync } from 'node:fs';
+import type { ApiClient } from '#crds/api/api-client.ts';
+import { answerAndExit, endOnSignals, projectVersion, refuseToStart } from '#crds/command/entry.ts';
+import { type ListenError, listenProblem } from '#crds/command/listen-problem.ts';
+import { type FlagValues, helpOf, parseFlags } from '#crds/command/parse-flags.ts';
+import type { RunningFeed } from './feed/start-feed.ts';
+import { GATEWAY_FLAGS } from './flags.ts';
+import type { Gateway } from './server.ts';
+
+type Flags = FlagValues<typeof GATEWAY_FLAGS>;
+
+const USAGE = 'Usage: node gateway/main.ts [flags]\n\nServes the snapshots that the operator of a cluster publishes.\n';
+const TOKEN_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+/** One for the watch, the rest for shards. */
+const API_CONNECTIONS = 8;
+
+const flags = readFlags();
+const gateway = await listen(flags);
+const { origin, adminOrigin, log } = gateway;
+let feed: RunningFeed | undefined;
+endOnSignals(async () => {
+  log.event('info', 'draining: running requests are finished; a second signal ends them');
+  await gateway.drain();
+  await feed?.close();
+});
+log.event('info', 'listening', { api: origin, admin: adminOrigin, version: projectVersion() });
+
+// Loaded here, so that --help and a wrong flag are answered at once.
+const { startFeed } = await import('./feed/start-feed.ts');
+feed = await startFeed({
+  gateway,
+  snapshotDir: flags['snapshot-dir'],
+  stateDir: flags['state-dir'],
+  maxShards: flags['max-shards'],
+});
+if (!flags['no-api-watch']) await followApi(feed);
+
+function readFlags(): Flags {
+  const parsed = parseFlags(GATEWAY_FLAGS, {
+    argv: process.argv.slice(2),
+    environment: process.env,
+    takesPaths: false,
+  });
+  if ('problem' in parsed) refuseToStart(parsed.problem);
+  const { values } = parsed;
+  if (values.help) answerAndExit(`${USAGE}\n${helpOf(GATEWAY_FLAGS)}`);
+  if (values.version) answerAndExit(projectVersion());
+  return values;
+}
+
+async function listen({ host, port, 'admin-host': adminHost, 'admin-port': adminPort }: Flags): Promise<Gateway> {
+  const { startGateway } = await import('./server.ts');
+  try {
+    return await startGateway({
+      ...{ host, port, adminHost, adminPort },
+      open: false,
+      logLevel: flags['log-level'],
+      graceMs: flags['grace-ms'],
+      drainMs: flags['drain-ms'],
+      maxShards: flags['max-shards'],
+      env: process.env,
+    });
+  } catch (error) {
+    const api = { hostFlag: 'host', host, portFlag: 'port', port };
+    const admin = { hostFlag: 'admin-host', host: adminHost, portFlag: 'admin-port', port: adminPort };
+    refuseToStart(listenProblem(error as ListenError, [api, admin]));
+  }
+}
+
+/** A kubeconfig that was asked for must be right; a service account is used where there is one. */
+async function followApi(running: RunningFeed): Promise<void> {
+  const isAsked = flags.kubeconfig !== undefined || flags.context !== undefined;
+  if (!isAsked && !existsSync(TOKEN_FILE)) {
+    log.event('info', 'no service account: snapshots come from the volume alone', { directory: flags['snapshot-dir'] });
+    return;
+  }
+  try {
+    const { client, namespace } = await connect();
+    running.follow({ client, namespace: flags.namespace ?? namespace, release: flags.release });
+  } catch (error) {
+    const { message } = error as Error;
+    if (isAsked) refuseToStart(`--kubeconfig: ${message}`);
+    log.event('warn', 'no API server: snapshots come from the volume alone', { reason: message });
+  }
+}
+
+/** Loaded late: what reads a kubeconfig takes longer to load than the last good snapshot. */
+async function connect(): Promise<{ client: ApiClient; namespace: string }> {
+  const { loadCluster } = await import('#crds/api/kube-config.ts');
+  const { undiciTransport } = await import('#crds/api/undici-transport.ts');
+  const { ApiClient } = await import('#crds/api/api-client.ts');
+  const cluster = await loadCluster({ kubeconfig: flags.kubeconfig, context: flags.context });
+  const transport = undiciTransport(cluster, { maxConnections: API_CONNECTIONS });
+  return { client: new ApiClient(transport), namespace: cluster.namespace };
+}

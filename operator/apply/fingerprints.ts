@@ -1,0 +1,46 @@
+/** Which objects a snapshot tells of, and which of them are told of otherwise in another. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Snapshot } from '#crds/snapshot/contract.ts';
+import type { RecordField } from '#crds/snapshot/records.ts';
+import { identityOf } from '../world.ts';
+
+/** Everything that a snapshot says of each object, credentials and keys included; by identity. */
+export type ObjectRecords = ReadonlyMap<string, readonly object[]>;
+
+/** Kind of the object that a record belongs to; undefined: the record says it. */
+const KIND_OF: Readonly<Record<RecordField, string | undefined>> = {
+  configs: 'GatewayConfig',
+  integrations: 'Integration',
+  keys: 'ApiKey',
+  credentials: undefined,
+  refused: undefined,
+};
+
+interface Owned {
+  readonly kind?: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export function recordsByObject(snapshot: Snapshot): ObjectRecords {
+  const records = new Map<string, object[]>();
+  for (const [field, kind] of Object.entries(KIND_OF) as [RecordField, string | undefined][]) {
+    for (const record of snapshot[field] as readonly Owned[]) {
+      const identity = identityOf({ ...record, kind: kind ?? record.kind ?? '' });
+      const others = records.get(identity);
+      if (others === undefined) records.set(identity, [record]);
+      else others.push(record);
+    }
+  }
+  return records;
+}
+
+/** Identities of objects that appeared, disappeared or have other records. */
+export function changedObjects(before: ObjectRecords, after: ObjectRecords): ReadonlySet<string> {
+  const changed = new Set<string>();
+  for (const identity of before.keys()) if (!after.has(identity)) changed.add(identity);
+  for (const [identity, records] of after) {
+    if (!isDeepStrictEqual(before.get(identity), records)) changed.add(identity);
+  }
+  return changed;
+}

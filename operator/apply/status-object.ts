@@ -1,0 +1,109 @@
+/** What a status is in the API server: built, compared and read. */
+import type { ApiObject, Resource } from '#crds/api/api-object.ts';
+import { KINDS } from '#crds/kinds/kinds.ts';
+import type { Condition, ConditionType, ObjectStatus } from '../compile/status.ts';
+
+/** As `metav1.Condition`. */
+export interface StoredCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration?: number;
+  /** RFC 3339. */
+  readonly lastTransitionTime?: string;
+}
+
+interface StoredStatus {
+  readonly observedGeneration?: number;
+  readonly conditions?: readonly StoredCondition[];
+}
+
+/** Bound of the CRDs, in characters. */
+const MAX_MESSAGE_CHARS = 32_768;
+const OUR_TYPES: Readonly<Record<ConditionType, true>> = {
+  Accepted: true,
+  ResolvedRefs: true,
+  Programmed: true,
+  Ready: true,
+  Warning: true,
+};
+
+const RESOURCES: ReadonlyMap<string, Resource> = new Map(
+  KINDS.map(({ kind, plural, group, version }) => [kind, { apiVersion: `${group}/${version}`, kind, plural }]),
+);
+
+/** undefined: the kind has no status of ours, e.g. a Secret. */
+export function resourceOfKind(kind: string): Resource | undefined {
+  return RESOURCES.get(kind);
+}
+
+export function storedConditions(object: ApiObject): readonly StoredCondition[] {
+  return storedStatus(object).conditions ?? [];
+}
+
+/** Message of the stored condition Programmed=True, where it is of this very version of the object. */
+export function storedProgrammed(object: ApiObject | undefined, status: ObjectStatus): string | undefined {
+  if (object === undefined || object.metadata.uid !== status.uid) return undefined;
+  const stored = storedConditions(object).find(({ type }) => type === 'Programmed');
+  const isOfThis = stored?.status === 'True' && stored.observedGeneration === status.generation;
+  return isOfThis ? stored.message : undefined;
+}
+
+/** Whether the stored status says something else. How many replicas it was that served it first is no news. */
+export function differs(status: ObjectStatus, object: ApiObject): boolean {
+  const stored = storedStatus(object);
+  if (stored.observedGeneration !== status.generation) return true;
+  const conditions = new Map(stored.conditions?.map((condition) => [condition.type, condition]));
+  for (const wanted of status.conditions) {
+    if (!isSame(wanted, status.generation, conditions.get(wanted.type))) return true;
+    conditions.delete(wanted.type);
+  }
+  return [...conditions.keys()].some((type) => Object.hasOwn(OUR_TYPES, type));
+}
+
+/** What is applied: nothing but what says which object is meant, and its status. Another object of the name answers 409. */
+export function statusObject(
+  status: ObjectStatus,
+  { apiVersion, kind }: Resource,
+  object: ApiObject,
+  nowMs: number,
+): ApiObject {
+  const { namespace, name, uid, generation } = status;
+  const stored = new Map(storedConditions(object).map((condition) => [condition.type, condition]));
+  const conditions = status.conditions.map((condition): StoredCondition => {
+    const before = stored.get(condition.type);
+    return {
+      ...condition,
+      message: condition.message.slice(0, MAX_MESSAGE_CHARS),
+      observedGeneration: generation,
+      lastTransitionTime: (before?.status === condition.status && before.lastTransitionTime) || timeOf(nowMs),
+    };
+  });
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, namespace, ...(uid === undefined ? {} : { uid }) },
+    status: { observedGeneration: generation, conditions },
+  };
+}
+
+/** Equal for statuses that are written alike. */
+export function textOfStatus({ generation, conditions }: ObjectStatus): string {
+  return JSON.stringify([generation, conditions]);
+}
+
+function isSame(wanted: Condition, generation: number, stored: StoredCondition | undefined): boolean {
+  if (stored?.status !== wanted.status || stored.observedGeneration !== generation) return false;
+  if (wanted.type === 'Programmed' && wanted.status === 'True') return true;
+  return stored.reason === wanted.reason && stored.message === wanted.message.slice(0, MAX_MESSAGE_CHARS);
+}
+
+function storedStatus(object: ApiObject): StoredStatus {
+  return (object['status'] ?? {}) as StoredStatus;
+}
+
+/** To the second, as the API server writes times itself. */
+function timeOf(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,178 @@
+/** Writes statuses to the API server: only what differs from what is stored, and of each object only the newest. */
+import type { ApiClient } from '#crds/api/api-client.ts';
+import { ApiError } from '#crds/api/api-error.ts';
+import type { ApiObject } from '#crds/api/api-object.ts';
+import { compareVersions } from '#crds/api/resource-version.ts';
+import { conditionOf, type ObjectStatus } from '../compile/status.ts';
+import { FIELD_MANAGER } from '../field-owner.ts';
+import { identityOf } from '../world.ts';
+import { type Retry, RetryQueue } from './retry-queue.ts';
+import {
+  differs,
+  resourceOfKind,
+  type StoredCondition,
+  statusObject,
+  storedConditions,
+  textOfStatus,
+} from './status-object.ts';
+
+export interface StatusWriterOptions {
+  readonly client: ApiClient;
+  /** The object as the watch told of it last, of whatever uid; undefined: there is none. */
+  readonly stored: (object: Named) => ApiObject | undefined;
+  /** Asked before each write. */
+  readonly isLeader: () => boolean;
+  readonly onWritten?: (written: WrittenStatus) => void;
+  /** A write failed; it is tried again. */
+  readonly onFault?: (error: Error, status: ObjectStatus) => void;
+}
+
+type Named = Pick<ObjectStatus, 'kind' | 'namespace' | 'name'>;
+
+export interface WrittenStatus {
+  readonly status: ObjectStatus;
+  /** As the API server answered it. */
+  readonly object: ApiObject;
+  /** The conditions that it had before. */
+  readonly before: readonly StoredCondition[];
+}
+
+export interface StatusCounts {
+  readonly writes: number;
+  readonly failures: number;
+  /** Objects whose status waits to be written, or is being written. */
+  readonly depth: number;
+  readonly adds: number;
+  readonly retries: number;
+}
+
+interface LastWrite {
+  readonly object: ApiObject;
+  readonly text: string;
+}
+
+const AT_ONCE = 16;
+/** So long a status may be passing before it is written: most objects are served everywhere before it is over. */
+const PASSING_MS = 500;
+const PASSING_REASONS: ReadonlySet<string> = new Set(['Pending', 'NotPublished']);
+/** What others did to a status is mended so often. */
+const REVIEW_MS = 10_000;
+const MOST_MS = 1_000_000;
+const NO_ANSWER_MOST_MS = 5_000;
+const RETRY_AFTER_MOST_MS = 300_000;
+
+export class StatusWriter {
+  readonly #options: StatusWriterOptions;
+  readonly #queue: RetryQueue;
+  readonly #review: NodeJS.Timeout;
+  readonly #last = new Map<string, LastWrite>();
+  #wanted: ReadonlyMap<string, ObjectStatus> = new Map();
+  #writes = 0;
+  #failures = 0;
+
+  constructor(options: StatusWriterOptions) {
+    this.#options = options;
+    this.#queue = new RetryQueue({ limit: AT_ONCE, work: (key) => this.#write(key), retryOf });
+    this.#review = setInterval(() => this.#addDiffering(), REVIEW_MS);
+    this.#review.unref();
+  }
+
+  get counts(): StatusCounts {
+    return { writes: this.#writes, failures: this.#failures, ...this.#queue.counts };
+  }
+
+  /** All that there is to say; what was wanted before and is not wanted now is forgotten. Objects without uid are left out. */
+  want(statuses: readonly ObjectStatus[]): void {
+    const before = this.#wanted;
+    const writable = statuses.filter(
+      ({ kind, uid, isDuplicate }) => uid !== undefined && !isDuplicate && resourceOfKind(kind) !== undefined,
+    );
+    this.#wanted = new Map(writable.map((status) => [identityOf(status), status]));
+    for (const key of before.keys()) if (!this.#wanted.has(key)) this.#forget(key);
+    for (const [key, { uid, generation }] of this.#wanted) {
+      const old = before.get(key);
+      // What failed for another version of the object says nothing of this one.
+      if (old !== undefined && (old.uid !== uid || old.generation !== generation)) this.#queue.renew(key);
+    }
+    this.#addDiffering();
+  }
+
+  /** Resolves once nothing waits to be written or tried again. */
+  idle(): Promise<void> {
+    return this.#queue.idle();
+  }
+
+  /** What is being written is written. */
+  close(): void {
+    clearInterval(this.#review);
+    this.#queue.close();
+  }
+
+  #addDiffering(): void {
+    if (!this.#options.isLeader()) return;
+    for (const [key, status] of this.#wanted) {
+      const stored = this.#storedOf(key, status);
+      if (stored !== undefined) this.#queue.add(key, delayOf(status));
+    }
+  }
+
+  async #write(key: string): Promise<void> {
+    const status = this.#wanted.get(key);
+    if (status === undefined || !this.#options.isLeader()) return;
+    const stored = this.#storedOf(key, status);
+    const resource = resourceOfKind(status.kind);
+    if (stored === undefined || resource === undefined) return;
+    try {
+      const applied = statusObject(status, resource, stored, Date.now());
+      const written = await this.#options.client.apply(resource, applied, {
+        fieldManager: FIELD_MANAGER,
+        subresource: 'status',
+      });
+      this.#writes += 1;
+      this.#last.set(key, { object: written, text: textOfStatus(status) });
+      this.#options.onWritten?.({ status, object: written, before: storedConditions(stored) });
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return;
+      this.#failures += 1;
+      this.#options.onFault?.(error as Error, status);
+      throw error;
+    }
+  }
+
+  /** The object that the status is to be written to; undefined: it says so already, is gone, or is another one by now. */
+  #storedOf(key: string, status: ObjectStatus): ApiObject | undefined {
+    const observed = this.#options.stored(status);
+    if (observed === undefined || observed.metadata.uid !== status.uid) return undefined;
+    const last = this.#last.get(key);
+    const stored = last !== undefined && !isNewer(observed, last.object) ? last.object : observed;
+    if (!differs(status, stored)) return undefined;
+    // Somebody else's fields may keep a difference that no write of ours removes.
+    return stored === last?.object && last.text === textOfStatus(status) ? undefined : stored;
+  }
+
+  #forget(key: string): void {
+    this.#queue.forget(key);
+    this.#last.delete(key);
+  }
+}
+
+/** Whether `a` is another version of the object than `b`, and no older one; another object of the name always is. */
+function isNewer(a: ApiObject, b: ApiObject): boolean {
+  if (a.metadata.uid !== b.metadata.uid) return true;
+  return compareVersions(a.metadata.resourceVersion ?? '', b.metadata.resourceVersion ?? '') > 0;
+}
+
+function delayOf(status: ObjectStatus): number {
+  const reason = conditionOf(status, 'Programmed')?.reason ?? '';
+  return PASSING_REASONS.has(reason) ? PASSING_MS : 0;
+}
+
+function retryOf(error: unknown): Retry {
+  const { status, retryAfterMs = 0 } = error instanceof ApiError ? error : { status: 500 };
+  const isSilence = status === 0;
+  return {
+    mostMs: isSilence ? NO_ANSWER_MOST_MS : MOST_MS,
+    leastMs: Math.min(retryAfterMs, RETRY_AFTER_MOST_MS) * (1 + 0.1 * Math.random()),
+    isSilence,
+  };
+}

@@ -1,0 +1,106 @@
+/** The operator of a cluster. */
+import { hostname } from 'node:os';
+import { answerAndExit, endOnSignals, projectVersion, refuseToStart } from '#crds/command/entry.ts';
+import { type ListenError, listenProblem } from '#crds/command/listen-problem.ts';
+import { type FlagValues, helpOf, parseFlags } from '#crds/command/parse-flags.ts';
+import { OPERATOR_FLAGS } from './flags.ts';
+import type { Operator } from './operator.ts';
+
+type Flags = FlagValues<typeof OPERATOR_FLAGS>;
+
+const USAGE =
+  'Usage: node operator/main.ts [flags]\n\nTurns the custom resources of a cluster into what its gateways serve.\n';
+const NOT_SYNCED = 'not every collection was listed yet';
+
+const flags = readFlags();
+const [
+  { openLog },
+  { loadCluster },
+  { undiciTransport },
+  { startAdmin },
+  { countedTransport },
+  { OperatorMetrics },
+  { PassLog },
+  { startOperator },
+] = await Promise.all([
+  // Loaded here, so that --help and a wrong flag are answered at once.
+  import('#crds/command/log.ts'),
+  import('#crds/api/kube-config.ts'),
+  import('#crds/api/undici-transport.ts'),
+  import('./telemetry/admin.ts'),
+  import('./telemetry/counted-transport.ts'),
+  import('./telemetry/metrics.ts'),
+  import('./telemetry/pass-log.ts'),
+  import('./operator.ts'),
+]);
+
+const cluster = await loadCluster({ kubeconfig: flags.kubeconfig, context: flags.context }).catch((error: Error) =>
+  refuseToStart(`--kubeconfig: ${error.message}`),
+);
+const lease = flags.lease ?? `${flags.release}-operator`;
+const log = openLog({ level: flags['log-level'] });
+const passLog = new PassLog(log);
+const metrics = new OperatorMetrics(lease);
+const transport = countedTransport(undiciTransport(cluster), (method, code) => metrics.request(method, code));
+let operator: Operator | undefined;
+
+const admin = await startAdmin({
+  host: flags['admin-host'],
+  port: flags['admin-port'],
+  ready: () => (operator === undefined ? NOT_SYNCED : undefined),
+  metrics,
+}).catch((error: ListenError) =>
+  refuseToStart(
+    listenProblem(error, [
+      { hostFlag: 'admin-host', host: flags['admin-host'], portFlag: 'admin-port', port: flags['admin-port'] },
+    ]),
+  ),
+);
+endOnSignals(async () => {
+  log.event('info', 'ending: the lease is given up');
+  await operator?.close();
+  await Promise.all([admin.close(), transport.close()]);
+  await log.close();
+});
+log.event('info', 'starting', { admin: admin.origin, api_server: cluster.origin, version: projectVersion() });
+
+operator = await startOperator({
+  transport,
+  namespace: flags.namespace ?? cluster.namespace,
+  release: flags.release,
+  watchNamespaces: flags['watch-namespace'],
+  settings: { organisationNamespace: flags['organisation-namespace'], requestHosts: flags['request-host'] },
+  gatewayService: flags['gateway-service'] ?? `${flags.release}-gateway`,
+  gatewayAdminPort: flags['gateway-admin-port'],
+  maxShards: flags['max-shards'],
+  lease,
+  identity: flags.identity ?? hostname(),
+  watcher: {
+    onPass(pass) {
+      metrics.pass(pass);
+      passLog.pass(pass);
+    },
+    onFault(error) {
+      metrics.fault(error);
+      log.event('warn', 'failed, and is tried again', { reason: error.message });
+    },
+    onDefect: (error) => log.event('error', 'defect', { reason: (error as Error).stack ?? String(error) }),
+    onLeading: (isLeader) => log.event('info', isLeader ? 'leading' : 'no longer leading'),
+    onPublished: () => metrics.published(),
+  },
+});
+metrics.follow(operator);
+log.event('info', 'ready');
+
+function readFlags(): Flags {
+  const parsed = parseFlags(OPERATOR_FLAGS, {
+    argv: process.argv.slice(2),
+    environment: process.env,
+    takesPaths: false,
+  });
+  if ('problem' in parsed) refuseToStart(parsed.problem);
+  const { values } = parsed;
+  if (values.help) answerAndExit(`${USAGE}\n${helpOf(OPERATOR_FLAGS)}`);
+  if (values.version) answerAndExit(projectVersion());
+  return values;
+}

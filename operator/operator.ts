@@ -1,0 +1,217 @@
+/**
+ * The operator of a cluster: custom resources and Secrets in, snapshot objects, key Secrets, statuses and Events out. Every
+ * replica of it follows and compiles everything; only the one that holds the Lease writes.
+ */
+import { ApiClient } from '#crds/api/api-client.ts';
+import { EventRecorder } from '#crds/api/event-recorder.ts';
+import { LeaderElection } from '#crds/api/lease.ts';
+import { sleep } from '#crds/api/sleep.ts';
+import type { Transport } from '#crds/api/transport.ts';
+import { API_GROUP } from '#crds/object.ts';
+import type { Snapshot } from '#crds/snapshot/contract.ts';
+import { CATALOG } from '#gateway/catalog.ts';
+import { eventsOf } from './apply/events.ts';
+import { storedProgrammed } from './apply/status-object.ts';
+import { type StatusCounts, StatusWriter } from './apply/status-writer.ts';
+import type { LastGood } from './compile/elect.ts';
+import { newKey } from './compile/new-key.ts';
+import { FIELD_MANAGER } from './field-owner.ts';
+import { type Loop, type Pass, type Publication, startLoop } from './loop.ts';
+import { Publisher } from './publish/publisher.ts';
+import type { Replica } from './replicas/replica.ts';
+import { type Replicas, startReplicas } from './replicas/replicas.ts';
+import { type KubeSource, openKube } from './source/kube/kube.ts';
+import type { WorldSettings } from './world.ts';
+
+export interface OperatorOptions {
+  readonly transport: Transport;
+  /** Where the snapshot's objects, the Lease and the gateways are. */
+  readonly namespace: string;
+  readonly release: string;
+  /** Whose objects are read; none: those of all namespaces. */
+  readonly watchNamespaces: readonly string[];
+  readonly settings: WorldSettings;
+  readonly gatewayService: string;
+  readonly gatewayAdminPort: number;
+  /** Shards of one kind, at most; a power of two. */
+  readonly maxShards: number;
+  readonly lease: string;
+  /** Unique among the operators of a release. */
+  readonly identity: string;
+  readonly watcher: Watcher;
+}
+
+/** Who is told what happens. */
+export interface Watcher {
+  /** After each pass, and after each change of what replicas say. */
+  onPass(pass: Pass): void;
+  /** Something outside failed and is tried again. */
+  onFault(error: Error): void;
+  /** A defect of this program. */
+  onDefect(error: unknown): void;
+  onLeading(isLeader: boolean): void;
+  /** Something new was published. */
+  onPublished(publication: Publication): void;
+}
+
+export interface Operator {
+  isLeader(): boolean;
+  replicas(): readonly Replica[];
+  statusCounts(): StatusCounts;
+  /** Ends what it follows, and gives up the Lease. */
+  close(): Promise<void>;
+}
+
+const HEARING_MS = 2_000;
+const LISTEN_MS = 50;
+
+/** Resolves once every collection was listed whole, and compiled; waits for an API server that does not answer. */
+export async function startOperator(options: OperatorOptions): Promise<Operator> {
+  const operator = new ClusterOperator(options);
+  await operator.start();
+  return operator;
+}
+
+class ClusterOperator implements Operator {
+  readonly #options: OperatorOptions;
+  readonly #client: ApiClient;
+  readonly #onFault: (error: Error) => void;
+  readonly #publisher: Publisher;
+  readonly #replicas: Replicas;
+  readonly #recorder: EventRecorder;
+  readonly #statuses: StatusWriter;
+  readonly #isLeader = () => this.#election?.isLeader() === true;
+  readonly #closing = new AbortController();
+  #source: KubeSource | undefined;
+  #loop: Loop | undefined;
+  #election: LeaderElection | undefined;
+
+  constructor(options: OperatorOptions) {
+    const { namespace, release, maxShards, gatewayService: service, gatewayAdminPort: adminPort } = options;
+    const client = new ApiClient(options.transport);
+    const onFault = (error: Error) => options.watcher.onFault(error);
+    this.#options = options;
+    this.#client = client;
+    this.#onFault = onFault;
+    const onChange = () => this.#loop?.report();
+    this.#replicas = startReplicas({ client, namespace, service, adminPort, onChange, onFault });
+    this.#publisher = new Publisher({
+      client,
+      namespace,
+      release,
+      maxShards,
+      mayWrite: this.#isLeader,
+      servedGeneration: () => Math.max(0, ...this.replicas().map(({ generation }) => generation)),
+      seen: () => this.#source?.seen() ?? {},
+      onDisturbed: () => this.#loop?.wake(),
+      onFault,
+    });
+    this.#recorder = new EventRecorder({
+      client,
+      fieldManager: FIELD_MANAGER,
+      reportingController: `${API_GROUP}/operator`,
+      reportingInstance: options.identity,
+      onFault,
+    });
+    this.#statuses = new StatusWriter({
+      client,
+      stored: (object) => this.#source?.stored(object),
+      isLeader: this.#isLeader,
+      onWritten: (written) => {
+        for (const event of eventsOf(written)) this.#recorder.record(event);
+      },
+      onFault,
+    });
+  }
+
+  async start(): Promise<void> {
+    const { watchNamespaces: namespaces } = this.#options;
+    await this.#publisher.whenSynced;
+    const notBefore = this.#publisher.seen();
+    this.#source = await openKube({ client: this.#client, namespaces, notBefore, onFault: this.#onFault });
+    this.#loop = await this.#startLoop(this.#source);
+    this.#election = this.#stand();
+  }
+
+  isLeader(): boolean {
+    return this.#isLeader();
+  }
+
+  replicas(): readonly Replica[] {
+    return this.#replicas.replicas();
+  }
+
+  statusCounts(): StatusCounts {
+    return this.#statuses.counts;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#loop?.close();
+    await this.#election?.close();
+    this.#statuses.close();
+    this.#recorder.close();
+    this.#publisher.close();
+    await Promise.all([this.#replicas.close(), this.#source?.close()]);
+  }
+
+  #startLoop(source: KubeSource): Promise<Loop> {
+    const { settings, watcher } = this.#options;
+    return startLoop({
+      source,
+      sink: {
+        replicas: () => this.replicas(),
+        publish: (snapshot, accepted) => this.#publish(snapshot, accepted),
+      },
+      settings,
+      tools: { catalog: CATALOG, newKey },
+      mayWrite: this.#isLeader,
+      kept: this.#publisher.accepted(),
+      storedProgrammed: (status) => storedProgrammed(source.stored(status), status),
+      onPass: (pass) => this.#tell(pass),
+      onFault: this.#onFault,
+      onDefect: (error) => watcher.onDefect(error),
+    });
+  }
+
+  async #publish(snapshot: Snapshot, accepted: LastGood): Promise<Publication> {
+    // Somebody deleted the index: a generation that a gateway has seen must not be given again.
+    if (this.#publisher.published() === undefined) await this.#hearReplicas();
+    const publication = await this.#publisher.publish(snapshot, accepted);
+    this.#replicas.ask(publication.generation);
+    if (publication.isNew) this.#options.watcher.onPublished(publication);
+    return publication;
+  }
+
+  /** Until every gateway has said what it serves, or had the time to. */
+  async #hearReplicas(): Promise<void> {
+    const untilMs = performance.now() + HEARING_MS;
+    await this.#replicas.whenSynced;
+    while (this.replicas().some(({ reachable }) => !reachable) && performance.now() < untilMs)
+      await sleep(LISTEN_MS, this.#closing.signal);
+  }
+
+  #tell(pass: Pass): void {
+    if (this.#isLeader()) this.#statuses.want(pass.statuses);
+    this.#options.watcher.onPass(pass);
+  }
+
+  /** What the former leader kept counts: it may have seen versions that this one never did. */
+  #stand(): LeaderElection {
+    const { namespace, lease, identity, watcher } = this.#options;
+    return new LeaderElection({
+      client: this.#client,
+      namespace,
+      name: lease,
+      identity,
+      fieldManager: FIELD_MANAGER,
+      onStart: () => {
+        this.#loop?.adopt(this.#publisher.accepted());
+        this.#loop?.wake();
+        watcher.onLeading(true);
+      },
+      onStop: () => watcher.onLeading(false),
+      onFault: this.#onFault,
+    });
+  }
+}
