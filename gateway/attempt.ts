@@ -157,9 +157,7 @@ class AttemptRun implements CallEvents {
 
   private readonly onCommit = (failure: GatewayError | undefined): void => {
     if (failure !== undefined) return this.fail(failure);
-    const stream = this.stream;
-    if (stream === undefined) return;
-    this.context.onGone = () => stream.abandon();
+    this.context.onGone = this.onStreamGone;
     this.succeed(undefined);
   };
 
@@ -208,6 +206,9 @@ class AttemptRun implements CallEvents {
   private readonly onGone = (): void => {
     this.giveUp(new GatewayError('upstream_cut', 'The caller left.', { provider: this.upstream.provider.name }));
   };
+
+  /** Not made where it is needed: a closure of a closure in the context keeps requests alive beyond the young generation. */
+  private readonly onStreamGone = (): void => this.stream?.abandon();
 
   private readonly onDeadline = (): void => {
     const provider = this.upstream.provider.name;

@@ -9,5 +9,6 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     cache: false,
+    globalSetup: ['test/cluster/global-setup.ts'],
   },
 });

@@ -98,22 +98,16 @@ export class AnswerParser {
   }
 
   readChunkSize(bytes: Buffer, at: number): number {
-    let end = at;
-    let size = 0;
-    for (let digit = hexDigit(bytes[end]); digit !== -1 && end - at < MAX_SIZE_DIGITS; digit = hexDigit(bytes[end])) {
-      size = size * 16 + digit;
-      end += 1;
-    }
+    const digits = hexDigits(bytes, at);
     // As nearly every size stands: a few digits and no more.
-    const isBare = end > at && bytes[end] === CRLF[0] && bytes[end + 1] === CRLF[1];
-    if (!isBare) {
-      end = endOfLine(bytes, at);
-      if (end === WAIT) return WAIT;
-      if (!CHUNK_SIZE.test(bytes.toString('latin1', at, end)))
-        throw new HttpFault('invalid', 'The size of a chunk is not a hexadecimal number.');
-    }
-    this.left = size;
-    this.state = size === 0 ? 'trailers' : 'chunk';
+    const isBare = digits > 0 && bytes[at + digits] === CRLF[0] && bytes[at + digits + 1] === CRLF[1];
+    const end = isBare ? at + digits : endOfLine(bytes, at);
+    if (end === WAIT) return WAIT;
+    if (!isBare && !CHUNK_SIZE.test(bytes.toString('latin1', at, end)))
+      throw new HttpFault('invalid', 'The size of a chunk is not a hexadecimal number.');
+    this.left = 0;
+    for (let digit = at; digit < at + digits; digit += 1) this.left = this.left * 16 + hexValue(bytes[digit]);
+    this.state = this.left === 0 ? 'trailers' : 'chunk';
     return end + CRLF.length;
   }
 
@@ -170,8 +164,15 @@ const STEPS = {
   trailers: 'readTrailers',
 } as const satisfies Record<Exclude<State, 'over'>, string>;
 
-/** -1: none. */
-function hexDigit(byte: number | undefined): number {
+/** How many digits a size at `at` begins with, as far as they can count. */
+function hexDigits(bytes: Buffer, at: number): number {
+  let digits = 0;
+  while (digits < MAX_SIZE_DIGITS && hexValue(bytes[at + digits]) !== -1) digits += 1;
+  return digits;
+}
+
+/** -1: no digit. */
+function hexValue(byte: number | undefined): number {
   if (byte === undefined) return -1;
   if (byte >= 48 && byte <= 57) return byte - 48;
   const letter = byte | 32;

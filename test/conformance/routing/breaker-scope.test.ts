@@ -66,8 +66,8 @@ describe('without failure_status_codes', () => {
     ['a reset', resetBeforeHeaders, CHAT, {}],
     ['a wrong answer', text(200, 'hello'), CHAT, {}],
     ['a redirect', text(302, '', { location: '/' }), CHAT, {}],
-    ['a timeout', hangBeforeHeaders, CHAT, { request_timeout: 30 }],
-    ['a timeout after the headers', hangAfterHeaders, CHAT_STREAM, { request_timeout: 30 }],
+    ['a timeout', hangBeforeHeaders, CHAT, { request_timeout: 150 }],
+    ['a timeout after the headers', hangAfterHeaders, CHAT_STREAM, { request_timeout: 150 }],
     ['a stream that broke', broken('openai'), CHAT_STREAM, {}],
     ['JSON for a stream', chat(), CHAT_STREAM, {}],
   ])('counts %s', async (_what, reply, way, more) => {
@@ -85,8 +85,8 @@ describe('with failure_status_codes', () => {
     ['nothing where nothing is listed', 5, [], DOWN, CHAT, {}],
     ['a network error as 502', 1, [502], resetBeforeHeaders, CHAT, {}],
     ['a network error as nothing else', 5, [500, 503, 504], resetBeforeHeaders, CHAT, {}],
-    ['a timeout as 408', 1, [408], hangBeforeHeaders, CHAT, { request_timeout: 30 }],
-    ['a timeout as nothing else', 5, [502, 504], hangBeforeHeaders, CHAT, { request_timeout: 30 }],
+    ['a timeout as 408', 1, [408], hangBeforeHeaders, CHAT, { request_timeout: 150 }],
+    ['a timeout as nothing else', 5, [502, 504], hangBeforeHeaders, CHAT, { request_timeout: 150 }],
     ['a broken stream as 502', 1, [502], broken('openai'), CHAT_STREAM, {}],
     ['a broken stream as nothing else', 5, [408, 500], broken('openai'), CHAT_STREAM, {}],
     [
@@ -95,7 +95,7 @@ describe('with failure_status_codes', () => {
       [408],
       broken('openai', { ending: 'stall' }),
       CHAT_STREAM,
-      { strategy: { mode: 'fallback', stream_idle_timeout: 30 } },
+      { strategy: { mode: 'fallback', stream_idle_timeout: 150 } },
     ],
   ])('counts %s', async (_what, asked, codes, reply, way, more) => {
     const moving = { strategy: { mode: 'fallback', on_status_codes: [401, 403, 429, 503, 502, 408] } };

@@ -20,7 +20,7 @@ function manifestsOf(word: string): string {
     secret_mappings: [{ target_field: 'api_key', secret_name: 's', secret_key: 'k' }],
   };
   return (
-    defaultConfig('house', { provider: 'simulator', override_params: { model: 'echo', messages } }) +
+    defaultConfig('house', { provider: 'simulator', override_params: { messages } }) +
     apiKey('caller', KEY) +
     secret('s', { k: CREDENTIAL }) +
     object('Integration', 'stored', provider)
