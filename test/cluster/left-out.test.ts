@@ -1,0 +1,114 @@
+/** What a run says of the suites that it left out, in a real run of its own. */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isContinuousIntegration } from './continuous-integration.ts';
+import { leftOutLines } from './global-setup.ts';
+import { CommandFailed, runCommand } from './run-command.ts';
+
+const REPOSITORY = join(import.meta.dirname, '..', '..');
+const RUN_TIMEOUT_MS = 60_000;
+let folder = '';
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'model-gateway-left-out-'));
+  mkdirSync(join(folder, 'bin'));
+  writeFileSync(join(folder, 'bin', 'go'), '#!/bin/sh\nexit 127\n');
+  chmodSync(join(folder, 'bin', 'go'), 0o755);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Run {
+  readonly status: number | null;
+  readonly stdout: string;
+  /** Both streams together, in the order in which they were written. */
+  readonly output: string;
+}
+
+/** One test file on a machine without Go and without parts. */
+async function run(file: string, env: Readonly<Record<string, string>>): Promise<Run> {
+  const vitest = join(REPOSITORY, 'node_modules', 'vitest', 'vitest.mjs');
+  const command = `exec "${process.execPath}" "${vitest}" run --config test/vitest.config.ts ${file} 2>&1`;
+  const path = `${join(folder, 'bin')}:${process.env.PATH}`;
+  const base = { PATH: path, HOME: folder, XDG_CACHE_HOME: folder, NO_COLOR: '1' };
+  try {
+    const output = await runCommand({ file: 'sh', args: ['-c', command], cwd: REPOSITORY, env: { ...base, ...env } });
+    return { status: 0, stdout: output, output };
+  } catch (error) {
+    if (error instanceof CommandFailed) return { status: error.status, stdout: error.stdout, output: error.stdout };
+    throw error;
+  }
+}
+
+describe('a run on a machine that has no parts and no Go', () => {
+  it(
+    'leaves the suites out, and names them and what would bring them at its very end',
+    async () => {
+      const { status, output } = await run('test/cluster/cluster.test.ts', {});
+      expect(output).toMatch(/Tests {2}2 skipped/);
+      expect(status).toBe(0);
+      const end = output.slice(output.indexOf('Duration'));
+      expect(end).toContain('LEFT OUT: 2 suites need a cluster');
+      expect(end).toMatch(/^ {2}- the shared cluster$/m);
+      expect(end).toMatch(/^ {2}- helm of the cluster$/m);
+      for (const part of ['etcd', 'kube-apiserver', 'kubectl', 'helm']) {
+        expect(end).toMatch(new RegExp(`^ {2}${part}: there is no Go: install Go`, 'm'));
+      }
+    },
+    RUN_TIMEOUT_MS,
+  );
+
+  it(
+    'fails in CI, by the name of the suite',
+    async () => {
+      const { status, output } = await run('test/cluster/cluster.test.ts', { CI: 'true' });
+      expect(status).toBe(1);
+      expect(output).toContain('the shared cluster: has what it needs');
+      expect(output).toContain('kube-apiserver: there is no Go: install Go');
+    },
+    RUN_TIMEOUT_MS,
+  );
+
+  it(
+    'looks for no parts where no selected suite needs them',
+    async () => {
+      const { status, output } = await run('test/crds/query.test.ts', { CI: 'true' });
+      expect(status).toBe(0);
+      expect(output).not.toMatch(/cluster:|LEFT OUT/);
+    },
+    RUN_TIMEOUT_MS,
+  );
+});
+
+describe('the last lines', () => {
+  it('are none where nothing was left out', () => expect(leftOutLines([])).toEqual([]));
+
+  it('give each reason once', () => {
+    const reasons = ['etcd: none', 'helm: none'];
+    expect(
+      leftOutLines([
+        { suite: 'a', reasons },
+        { suite: 'b', reasons: ['helm: none'] },
+      ]),
+    ).toEqual([
+      '',
+      'LEFT OUT: 2 suites need a cluster that this machine cannot start',
+      '  - a',
+      '  - b',
+      '  etcd: none',
+      '  helm: none',
+    ]);
+  });
+});
+
+it.each([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+  ['', false],
+  [undefined, false],
+])('CI=%s is continuous integration: %s', (value, is) => {
+  expect(isContinuousIntegration({ CI: value })).toBe(is);
+});

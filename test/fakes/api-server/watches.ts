@@ -1,0 +1,41 @@
+/** The watches that are open. */
+import { type EventFaults, isOf, type WatchMatch } from './event-faults.ts';
+import { expired } from './failure.ts';
+import type { Presentation } from './presentation.ts';
+import type { ReadView } from './reads.ts';
+import type { Target } from './target.ts';
+import { Watch } from './watch.ts';
+
+export class Watches {
+  readonly #open = new Set<Watch>();
+  readonly #view: ReadView;
+  readonly #faults: EventFaults;
+
+  constructor(view: ReadView, faults: EventFaults) {
+    this.#view = view;
+    this.#faults = faults;
+    view.store.onChange(() => this.advance());
+  }
+
+  /** Throws Failure 400. */
+  open(who: string, target: Target, presentation: Presentation): Watch {
+    const [view, faults] = [this.#view, this.#faults];
+    const watch = new Watch({ who, target, view, presentation, faults, onClose: () => this.#open.delete(watch) });
+    if (!watch.stream.isOver) this.#open.add(watch);
+    return watch;
+  }
+
+  /** Each tells what is known by now. */
+  advance(): void {
+    for (const watch of this.#open) watch.advance(this.#view.version);
+  }
+
+  matching(match: WatchMatch = {}): Watch[] {
+    return [...this.#open].filter((watch) => isOf(match, watch));
+  }
+
+  /** Each ends as one whose version is forgotten. */
+  expire(match: WatchMatch): void {
+    for (const watch of this.matching(match)) watch.error(expired('too old resource version: it was compacted'));
+  }
+}
