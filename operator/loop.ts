@@ -100,7 +100,10 @@ class Run implements Loop {
   readonly #wakeup: Wakeup;
   #lastGood: LastGood = new Map();
   #compiled: Compiled | undefined;
+  /** What the last pass compiled. */
   #observed: Observation | undefined;
+  /** Also if nothing new is observed. */
+  #mustCompile = false;
   #work: Pick<Pass, 'writeFailures' | 'tookMs'> = { writeFailures: [], tookMs: 0 };
   #failures = 0;
 
@@ -121,7 +124,7 @@ class Run implements Loop {
   }
 
   wake(): void {
-    this.#observed = undefined;
+    this.#mustCompile = true;
     this.#wakeup.wake(0);
   }
 
@@ -141,14 +144,17 @@ class Run implements Loop {
   async pass(): Promise<void> {
     const startedMs = performance.now();
     const observed = this.#options.source.observe();
-    if (observed === this.#observed) return;
-    const first = this.#compile();
+    if (observed === this.#observed && !this.#mustCompile) return;
+    this.#mustCompile = false;
+    const first = this.#compile(observed);
     const writeFailures = await this.#writeSecrets(first.lacking);
-    const compiled = first.lacking.length === 0 ? first : this.#compile();
+    const latest = this.#options.source.observe();
+    const compiled = latest === observed ? first : this.#compile(latest);
     this.#lastGood = compiled.lastGood;
     this.#compiled = compiled;
     const isPublished = await this.#publish(compiled);
-    this.#observed = first === compiled ? observed : this.#options.source.observe();
+    // What came while it was published is yet to be compiled.
+    this.#observed = latest;
     if (!isPublished || writeFailures.length > 0) this.#tryAgain();
     else {
       this.#failures = 0;
@@ -158,14 +164,14 @@ class Run implements Loop {
   }
 
   #tryAgain(): void {
-    this.#observed = undefined;
+    this.#mustCompile = true;
     this.#wakeup.wake(Math.min(RETRY.firstMs * 2 ** this.#failures, RETRY.lastMs));
     this.#failures += 1;
   }
 
-  #compile(): Compiled {
-    const { source, settings, tools } = this.#options;
-    return compile({ ...source.observe(), settings }, this.#lastGood, tools);
+  #compile(observed: Observation): Compiled {
+    const { settings, tools } = this.#options;
+    return compile({ ...observed, settings }, this.#lastGood, tools);
   }
 
   /** A key is served only once it is stored: a crash in between must not lose a key that somebody was given. */
