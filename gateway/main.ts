@@ -4,11 +4,16 @@ import type { ApiClient } from '#crds/api/api-client.ts';
 import { answerAndExit, endOnSignals, projectVersion, refuseToStart } from '#crds/command/entry.ts';
 import { type ListenError, listenProblem } from '#crds/command/listen-problem.ts';
 import { type FlagValues, helpOf, parseFlags } from '#crds/command/parse-flags.ts';
-import type { RunningFeed } from './feed/start-feed.ts';
+import type { FeedSources, RunningFeed } from './feed/start-feed.ts';
 import { GATEWAY_FLAGS } from './flags.ts';
 import type { Gateway } from './server.ts';
 
 type Flags = FlagValues<typeof GATEWAY_FLAGS>;
+
+interface Started {
+  readonly gateway: Gateway;
+  readonly feed: RunningFeed;
+}
 
 const USAGE = 'Usage: node gateway/main.ts [flags]\n\nServes the snapshots that the operator of a cluster publishes.\n';
 const TOKEN_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/token';
@@ -16,24 +21,15 @@ const TOKEN_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 const API_CONNECTIONS = 8;
 
 const flags = readFlags();
-const gateway = await listen(flags);
+const { gateway, feed } = await start(flags);
 const { origin, adminOrigin, log } = gateway;
-let feed: RunningFeed | undefined;
 endOnSignals(async () => {
   log.event('info', 'draining: running requests are finished; a second signal ends them');
   await gateway.drain();
-  await feed?.close();
+  await feed.close();
 });
 log.event('info', 'listening', { api: origin, admin: adminOrigin, version: projectVersion() });
 
-// Loaded here, so that --help and a wrong flag are answered at once.
-const { startFeed } = await import('./feed/start-feed.ts');
-feed = await startFeed({
-  gateway,
-  snapshotDir: flags['snapshot-dir'],
-  stateDir: flags['state-dir'],
-  maxShards: flags['max-shards'],
-});
 if (!flags['no-api-watch']) await followApi(feed);
 
 function readFlags(): Flags {
@@ -49,10 +45,12 @@ function readFlags(): Flags {
   return values;
 }
 
-async function listen({ host, port, 'admin-host': adminHost, 'admin-port': adminPort }: Flags): Promise<Gateway> {
+async function start({ host, port, 'admin-host': adminHost, 'admin-port': adminPort }: Flags): Promise<Started> {
+  // Loaded here, so that --help and a wrong flag are answered at once.
   const { startGateway } = await import('./server.ts');
+  const feed = Promise.withResolvers<RunningFeed>();
   try {
-    return await startGateway({
+    const gateway = await startGateway({
       ...{ host, port, adminHost, adminPort },
       open: false,
       logLevel: flags['log-level'],
@@ -60,12 +58,26 @@ async function listen({ host, port, 'admin-host': adminHost, 'admin-port': admin
       drainMs: flags['drain-ms'],
       maxShards: flags['max-shards'],
       env: process.env,
+      async beforeListening(loader) {
+        feed.resolve(await openFeed(loader));
+      },
     });
+    return { gateway, feed: await feed.promise };
   } catch (error) {
     const api = { hostFlag: 'host', host, portFlag: 'port', port };
     const admin = { hostFlag: 'admin-host', host: adminHost, portFlag: 'admin-port', port: adminPort };
     refuseToStart(listenProblem(error as ListenError, [api, admin]));
   }
+}
+
+async function openFeed(loader: FeedSources['gateway']): Promise<RunningFeed> {
+  const { startFeed } = await import('./feed/start-feed.ts');
+  return startFeed({
+    gateway: loader,
+    snapshotDir: flags['snapshot-dir'],
+    stateDir: flags['state-dir'],
+    maxShards: flags['max-shards'],
+  });
 }
 
 /** A kubeconfig that was asked for must be right; a service account is used where there is one. */

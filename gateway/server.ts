@@ -49,6 +49,8 @@ export interface GatewayOptions {
   readonly logSink?: LineSink;
   /** Shards of one kind that it may read; default: as many as there can be. */
   readonly maxShards?: number;
+  /** What is at hand is loaded before the first request is taken: a restart refuses connections rather than requests. */
+  readonly beforeListening?: (gateway: Pick<Gateway, 'load' | 'log'>) => Promise<void>;
 }
 
 export interface Gateway {
@@ -67,6 +69,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const loads = new SnapshotLoads(options.maxShards);
   const gateway = await makeState(options, loads);
   const simulator = await startSimulator();
+  const load: Gateway['load'] = (encoded, source) => loads.load(gateway, encoded, simulator.origin, source);
+  await options.beforeListening?.({ load, log: gateway.log });
   const api = buildApi(gateway);
   const origin = await api.listen({ host: options.host, port: options.port });
   const admin = await startAdmin({
@@ -89,7 +93,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     origin,
     adminOrigin: admin.origin,
     log: gateway.log,
-    load: (encoded, source) => loads.load(gateway, encoded, simulator.origin, source),
+    load,
     drain() {
       ended ??= end();
       return ended;

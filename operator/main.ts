@@ -1,5 +1,6 @@
 /** The operator of a cluster. */
 import { hostname } from 'node:os';
+import { ApiError } from '#crds/api/api-error.ts';
 import { answerAndExit, endOnSignals, projectVersion, refuseToStart } from '#crds/command/entry.ts';
 import { type ListenError, listenProblem } from '#crds/command/listen-problem.ts';
 import { type FlagValues, helpOf, parseFlags } from '#crds/command/parse-flags.ts';
@@ -15,6 +16,7 @@ const NOT_SYNCED = 'not every collection was listed yet';
 const flags = readFlags();
 const [
   { openLog },
+  { Complaints },
   { loadCluster },
   { undiciTransport },
   { startAdmin },
@@ -25,6 +27,7 @@ const [
 ] = await Promise.all([
   // Loaded here, so that --help and a wrong flag are answered at once.
   import('#crds/command/log.ts'),
+  import('#crds/command/complaints.ts'),
   import('#crds/api/kube-config.ts'),
   import('#crds/api/undici-transport.ts'),
   import('./telemetry/admin.ts'),
@@ -40,6 +43,7 @@ const cluster = await loadCluster({ kubeconfig: flags.kubeconfig, context: flags
 const lease = flags.lease ?? `${flags.release}-operator`;
 const log = openLog({ level: flags['log-level'] });
 const passLog = new PassLog(log);
+const complaints = new Complaints(log);
 const metrics = new OperatorMetrics(lease);
 const transport = countedTransport(undiciTransport(cluster), (method, code) => metrics.request(method, code));
 let operator: Operator | undefined;
@@ -82,7 +86,7 @@ operator = await startOperator({
     },
     onFault(error) {
       metrics.fault(error);
-      log.event('warn', 'failed, and is tried again', { reason: error.message });
+      complaints.tell('warn', 'failed, and is tried again', { reason: error.message }, samenessOf(error));
     },
     onDefect: (error) => log.event('error', 'defect', { reason: (error as Error).stack ?? String(error) }),
     onLeading: (isLeader) => log.event('info', isLeader ? 'leading' : 'no longer leading'),
@@ -91,6 +95,11 @@ operator = await startOperator({
 });
 metrics.follow(operator);
 log.event('info', 'ready');
+
+/** A server that is away is one complaint, whatever was asked of it; what it refuses, each is one. */
+function samenessOf(error: Error): string {
+  return error instanceof ApiError && error.isPassing ? `${error.status} ${error.reason}` : error.message;
+}
 
 function readFlags(): Flags {
   const parsed = parseFlags(OPERATOR_FLAGS, {

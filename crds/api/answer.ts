@@ -22,24 +22,29 @@ export async function failureOf(request: ApiRequest, response: ApiResponse): Pro
   const told = statusObjectOf(await beginningOf(response));
   const seconds = headers['retry-after'] === undefined ? Number.NaN : Number(headers['retry-after']);
   const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined;
-  const message = `${request.method} ${request.path}: ${told.message ?? `status ${status}`}`;
+  const message = `${nameOf(request)}: ${told.message ?? `status ${status}`}`;
   return new ApiError(message, { status, reason: told.reason ?? 'Unknown', retryAfterMs });
 }
 
 /** Refused, reset, timed out, aborted, or no JSON. */
-export function noAnswer({ method, path }: ApiRequest, cause: unknown): ApiError {
+export function noAnswer(request: ApiRequest, cause: unknown): ApiError {
   if (cause instanceof ApiError) return cause;
-  const message = `${method} ${path}: ${cause instanceof Error ? cause.message : String(cause)}`;
+  const message = `${nameOf(request)}: ${cause instanceof Error ? cause.message : String(cause)}`;
   return new ApiError(message, { status: 0, reason: 'NoAnswer' }, { cause });
 }
 
-async function textOf({ method, path }: ApiRequest, { body }: ApiResponse): Promise<string> {
+/** Without its query, which differs from one try to the next. */
+function nameOf({ method, path }: ApiRequest): string {
+  return `${method} ${path.split('?', 1)[0]}`;
+}
+
+async function textOf(request: ApiRequest, { body }: ApiResponse): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
     if (bytes > MAX_ANSWER_BYTES) {
-      const message = `${method} ${path}: the answer is larger than ${MAX_ANSWER_BYTES} bytes`;
+      const message = `${nameOf(request)}: the answer is larger than ${MAX_ANSWER_BYTES} bytes`;
       throw new ApiError(message, { status: 0, reason: 'TooLarge' });
     }
     chunks.push(chunk);

@@ -4,7 +4,7 @@
  */
 import type { ApiClient } from './api-client.ts';
 import { ApiError } from './api-error.ts';
-import type { ApiObject, Resource } from './api-object.ts';
+import { type ApiObject, keyOf, type Resource } from './api-object.ts';
 import { Backoff } from './backoff.ts';
 import { KnownObjects } from './known-objects.ts';
 import { LineFrames } from './line-frames.ts';
@@ -37,8 +37,11 @@ export interface ReflectOptions {
   readonly metadataOnly?: boolean | undefined;
   /** A list that is older is not believed. */
   readonly notBefore?: string | undefined;
-  /** After the first list, then once for all the events that came together. */
-  readonly onChange: () => void;
+  /**
+   * After the first list, then once for all the events that came together. `changed`: `namespace/name` of the objects that are
+   * other than before; undefined, after a list: any may be.
+   */
+  readonly onChange: (changed?: ReadonlySet<string>) => void;
   /** Each failure; `reason` and `status` of an ApiError say which: see `watch-event.ts`, and `OlderList`, `Silent`. */
   readonly onFault?: ((error: Error) => void) | undefined;
   readonly pageSize?: number | undefined;
@@ -196,13 +199,14 @@ class Reflector {
   /** Tells of what was whole even where a later line is broken. */
   #take(lines: Iterable<string>): void {
     const { resource, onChange } = this.#options;
-    let isChanged = false;
+    const changed = new Set<string>();
     try {
       for (const line of lines) {
-        isChanged = this.#known.apply(watchEventOf(line, resource, this.#metadataOnly)) || isChanged;
+        const event = watchEventOf(line, resource, this.#metadataOnly);
+        if (this.#known.apply(event) && event.type !== 'bookmark') changed.add(keyOf(event.object));
       }
     } finally {
-      if (isChanged) onChange();
+      if (changed.size > 0) onChange(changed);
     }
   }
 

@@ -8,19 +8,22 @@ export interface Retry {
   readonly mustList: boolean;
 }
 
-/** Bound of the waits while nobody answers: what comes back shall be noticed soon. */
-const NO_ANSWER_MOST_MS = 5_000;
+/** Bound of the waits while the server is away: what comes back shall be noticed soon. */
+const AWAY_MOST_MS = 5_000;
 const RETRY_AFTER_MOST_MS = 300_000;
 const GONE = 410;
 /** What says nothing about the version that was asked for. */
 const RESUMABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+/** Said by what stands before the server. */
+const AWAY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504]);
 const RESUMABLE_REASONS: ReadonlySet<string> = new Set(['NoAnswer', 'Silent']);
 
 export class WatchRetry {
   readonly #backoff: Backoff;
   #emptyWatches = 0;
-  /** Whether the last failure was that the version is too old. */
+  /** Whether the last failure was that the version is too old, or that the server is away. */
   #wasExpired = false;
+  #wasAway = false;
 
   constructor(backoff: Backoff) {
     this.#backoff = backoff;
@@ -30,6 +33,7 @@ export class WatchRetry {
   succeeded(): void {
     this.#backoff.reset();
     this.#wasExpired = false;
+    this.#wasAway = false;
     this.#emptyWatches = 0;
   }
 
@@ -45,10 +49,12 @@ export class WatchRetry {
 
   afterFault(error: Error): Retry {
     const { status = 0, reason = '', retryAfterMs = 0 } = error instanceof ApiError ? error : {};
-    // The server is well, and has said what helps: how long it was away does not count.
-    if (status === GONE && !this.#wasExpired) this.#backoff.reset();
+    const isAway = reason === 'NoAnswer' || AWAY_STATUSES.has(status);
+    // The server is back, or well and has said what helps: how long it was away does not count.
+    if ((this.#wasAway && !isAway) || (status === GONE && !this.#wasExpired)) this.#backoff.reset();
     this.#wasExpired = status === GONE;
-    const backoffMs = this.#backoff.nextMs(reason === 'NoAnswer' ? NO_ANSWER_MOST_MS : undefined);
+    this.#wasAway = isAway;
+    const backoffMs = this.#backoff.nextMs(isAway ? AWAY_MOST_MS : undefined);
     return {
       waitMs: Math.max(backoffMs, Math.min(retryAfterMs, RETRY_AFTER_MOST_MS)),
       mustList: !(RESUMABLE_STATUSES.has(status) || RESUMABLE_REASONS.has(reason)),

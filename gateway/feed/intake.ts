@@ -1,7 +1,8 @@
 /** From the text of an index to a whole snapshot: every shard that it names, each with the hash that it names. */
+
+import type { Complaints } from '#crds/command/complaints.ts';
 import { type ShardEntry, sha256Hex } from '#crds/snapshot/index-document.ts';
 import { type PublishedIndex, readPublishedIndex, shardBeyond } from '../snapshot/published-index.ts';
-import type { Complaints } from './complaints.ts';
 import type { Feed, FeedSource, Shards, Standing } from './feed.ts';
 
 /** undefined: there is none (yet). Rejects: it cannot be had now. */

@@ -5,10 +5,10 @@
  */
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Complaints } from '#crds/command/complaints.ts';
 import { type EncodedSnapshot, sha256Hex } from '#crds/snapshot/index-document.ts';
 import { INDEX_KEY } from '#crds/snapshot/object-names.ts';
 import { readBoundedFile } from './bounded-file.ts';
-import type { Complaints } from './complaints.ts';
 import type { Intake, Outcome } from './intake.ts';
 import { Rounds } from './rounds.ts';
 

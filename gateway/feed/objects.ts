@@ -7,10 +7,10 @@ import { ApiError } from '#crds/api/api-error.ts';
 import { type ApiObject, CONFIG_MAPS, type Resource, SECRETS } from '#crds/api/api-object.ts';
 import { Backoff } from '#crds/api/backoff.ts';
 import { type Reflection, reflect } from '#crds/api/reflector.ts';
+import type { Complaints } from '#crds/command/complaints.ts';
 import type { ShardEntry } from '#crds/snapshot/index-document.ts';
 import { INDEX_KEY, indexObject, SHARD_KEY, type SnapshotObject, shardObject } from '#crds/snapshot/object-names.ts';
 import { readPublishedIndex } from '../snapshot/published-index.ts';
-import type { Complaints } from './complaints.ts';
 import type { Intake } from './intake.ts';
 import { Rounds } from './rounds.ts';
 

@@ -1,8 +1,8 @@
 /** Puts the sources of snapshots together: the last good one, the mounted volume, the API server. */
 import { join } from 'node:path';
 import type { ApiClient } from '#crds/api/api-client.ts';
+import { Complaints } from '#crds/command/complaints.ts';
 import type { Gateway } from '../server.ts';
-import { Complaints } from './complaints.ts';
 import { Feed, type FeedSource } from './feed.ts';
 import { Intake } from './intake.ts';
 import { LastGood } from './last-good.ts';

@@ -5,9 +5,9 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Complaints } from '#crds/command/complaints.ts';
 import { INDEX_KEY } from '#crds/snapshot/object-names.ts';
 import { readBoundedFile } from './bounded-file.ts';
-import type { Complaints } from './complaints.ts';
 import type { Intake } from './intake.ts';
 import { Rounds } from './rounds.ts';
 

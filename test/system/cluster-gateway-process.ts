@@ -8,6 +8,7 @@ import { waitFor } from '../fakes/wait-for.ts';
 import { MountedVolume } from '../gateway/feed/mounted-volume.ts';
 import { KEY } from '../gateway/feed/versions.ts';
 import { atEnd } from '../operator/embedded-process.ts';
+import { sleep } from '../operator/folder.ts';
 import { NODE, REPOSITORY } from '../operator/worlds.ts';
 
 export interface Place {
@@ -79,6 +80,19 @@ export interface Asked {
   readonly word: string;
 }
 
+export async function askAt(origin: string, body: object = {}): Promise<Asked> {
+  const response = await fetch(`${origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` },
+    body: JSON.stringify({ model: 'any', messages: [{ role: 'user', content: 'hello' }], ...body }),
+  });
+  const text = await response.text();
+  return {
+    status: response.status,
+    word: response.status === 200 ? JSON.parse(text).choices[0].message.content : text,
+  };
+}
+
 export class GatewayProcess {
   readonly child: ChildProcess;
   /** Resolves with the exit status. */
@@ -123,17 +137,8 @@ export class GatewayProcess {
     return (await (await fetch(`${this.line('listening')?.['admin']}/config`)).json()) as ServedConfig;
   }
 
-  async ask(body: object = {}): Promise<Asked> {
-    const response = await fetch(`${this.origin}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${KEY}` },
-      body: JSON.stringify({ model: 'any', messages: [{ role: 'user', content: 'hello' }], ...body }),
-    });
-    const text = await response.text();
-    return {
-      status: response.status,
-      word: response.status === 200 ? JSON.parse(text).choices[0].message.content : text,
-    };
+  ask(body?: object): Promise<Asked> {
+    return askAt(this.origin, body);
   }
 
   /** Waits until that generation is served; milliseconds that it took. */
@@ -170,8 +175,8 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-/** `width` callers, each asking again as soon as it is answered. */
-export function loadOn(gateway: GatewayProcess, width: number): Load {
+/** `width` callers, each asking again `pauseMs` after it was answered. */
+export function loadOn(gateway: { ask(): Promise<Asked> }, width: number, pauseMs = 0): Load {
   const [failures, words]: [string[], string[]] = [[], []];
   let isGoing = true;
   const caller = async () => {
@@ -179,6 +184,7 @@ export function loadOn(gateway: GatewayProcess, width: number): Load {
       const { status, word } = await gateway.ask();
       if (status === 200) words.push(word);
       else failures.push(`${status} ${word}`);
+      if (pauseMs > 0) await sleep(pauseMs);
     }
   };
   const callers = Promise.all(

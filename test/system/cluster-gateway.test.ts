@@ -5,7 +5,14 @@ import { ScriptedApi } from '../gateway/feed/scripted-api.ts';
 import { CREDENTIAL, KEY, largeVersion, refusedVersion, version } from '../gateway/feed/versions.ts';
 import { atEnd, endAll } from '../operator/embedded-process.ts';
 import { sleep } from '../operator/folder.ts';
-import { kubeconfigOf, launchGateway, loadOn, makePlace, startGatewayProcess } from './cluster-gateway-process.ts';
+import {
+  askAt,
+  kubeconfigOf,
+  launchGateway,
+  loadOn,
+  makePlace,
+  startGatewayProcess,
+} from './cluster-gateway-process.ts';
 
 afterEach(endAll);
 
@@ -39,6 +46,28 @@ describe('gateway/main.ts', () => {
     await second.serves(5);
     expect((await second.ask()).word).toBe('word-5');
     await expect.poll(() => second.line('snapshot loaded'), SLOW).toMatchObject({ source: 'state', generation: 5 });
+  });
+
+  it('refuses connections rather than requests until what is at hand is loaded', async () => {
+    const place = makePlace();
+    place.volume.publish(largeVersion(5, 'word-5', 5_000));
+    const first = await startGatewayProcess(place);
+    await first.serves(5);
+    await first.kept(5);
+    const { origin } = first;
+    first.child.kill('SIGKILL');
+    await first.ended;
+    const second = launchGateway(place, ['--port', new URL(origin).port]);
+    const answers: number[] = [];
+    const untilMs = performance.now() + 20_000;
+    while (answers.length < 20 && performance.now() < untilMs) {
+      await askAt(origin).then(
+        ({ status }) => answers.push(status),
+        () => sleep(1),
+      );
+    }
+    expect(new Set(answers)).toEqual(new Set([200]));
+    expect(second.text.errors).toBe('');
   });
 
   it('keeps what it serves over a refused snapshot, and takes the repaired one', async () => {

@@ -109,7 +109,7 @@ describe('requests', () => {
     const { client } = clientOf(() => failure(status, reason, { message: 'for this reason', headers }));
     const error = await errorOf(client.create(CONFIG_MAPS, configMap(3), 'm'));
     expect(error).toMatchObject({ status, reason, isPassing, retryAfterMs: 3_000 });
-    expect(error.message).toBe('POST /api/v1/namespaces/n/configmaps?fieldManager=m: for this reason');
+    expect(error.message).toBe('POST /api/v1/namespaces/n/configmaps: for this reason');
   });
 
   it.each([

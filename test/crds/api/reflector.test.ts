@@ -412,6 +412,24 @@ describe('O7: while the server fails', () => {
     expect(made.lists).toHaveLength(1);
   });
 
+  it.each([
+    ['nobody answers', () => Promise.reject(new Error('connect ECONNREFUSED'))],
+    ['what stands before it answers 503', () => failure(503, 'ServiceUnavailable')],
+  ])('it converges as fast where the server needs some more seconds to come up: %s', async (_what, away) => {
+    const made = start({ list: () => json(listOf(10, [configMap(3)])) });
+    await pass();
+    made.script.watch = away;
+    made.watch.break(new Error('reset'));
+    await pass(30 * 60_000);
+    made.script.watch = () => failure(429, 'TooManyRequests', { headers: { 'retry-after': '1' } });
+    await pass(6_000);
+    delete made.script.watch;
+    await pass(4_000);
+    made.watch.write(line('MODIFIED', configMap(11)));
+    await pass();
+    expect(made.held()).toEqual(['n/a@11']);
+  });
+
   it('it converges as fast where what was known is too old by then', async () => {
     const made = start({ list: () => json(listOf(10, [configMap(3)])) });
     await pass();

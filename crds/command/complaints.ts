@@ -1,5 +1,6 @@
 /** What is wrong, said once: a server that is away for an hour must not fill the log. */
-import type { Log, LogFields } from '../telemetry/log.ts';
+import type { Log } from './log.ts';
+import type { LogFields } from './log-text.ts';
 
 const AGAIN_AFTER_MS = 300_000;
 const MAX_KNOWN = 50;
