@@ -1,6 +1,7 @@
 # One image for every entry: what runs is the argument. By default it serves a directory of manifests:
 #   docker run -v ./manifests:/manifests:ro -p 8787:8787 IMAGE operator/embedded.ts --manifests /manifests
-# It runs as nobody, on a read-only root; only /data is written to.
+# In a cluster the chart in helm/ runs operator/main.ts and gateway/main.ts.
+# It runs as nobody, on a read-only root; only /data is written to, and that by operator/embedded.ts alone.
 
 FROM node:22-bookworm-slim AS dependencies
 WORKDIR /app
