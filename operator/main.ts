@@ -19,7 +19,7 @@ const [
   { Complaints },
   { loadCluster },
   { undiciTransport },
-  { startAdmin },
+  { healthPages, startAdminServer },
   { countedTransport },
   { OperatorMetrics },
   { PassLog },
@@ -30,7 +30,7 @@ const [
   import('#crds/command/complaints.ts'),
   import('#crds/api/kube-config.ts'),
   import('#crds/api/undici-transport.ts'),
-  import('./telemetry/admin.ts'),
+  import('#crds/command/admin-server.ts'),
   import('./telemetry/counted-transport.ts'),
   import('./telemetry/metrics.ts'),
   import('./telemetry/pass-log.ts'),
@@ -48,11 +48,14 @@ const metrics = new OperatorMetrics(lease);
 const transport = countedTransport(undiciTransport(cluster), (method, code) => metrics.request(method, code));
 let operator: Operator | undefined;
 
-const admin = await startAdmin({
+const pages = healthPages({
+  ready: () => (operator === undefined ? NOT_SYNCED : undefined),
+  metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
+});
+const admin = await startAdminServer({
   host: flags['admin-host'],
   port: flags['admin-port'],
-  ready: () => (operator === undefined ? NOT_SYNCED : undefined),
-  metrics,
+  pages: new Map(pages),
 }).catch((error: ListenError) =>
   refuseToStart(
     listenProblem(error, [

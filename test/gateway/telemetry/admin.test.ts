@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Admin, type AdminView, type ServedConfig, startAdmin } from '#gateway/admin.ts';
+import type { Admin } from '#crds/command/admin-server.ts';
+import { type AdminView, type ServedConfig, startAdmin } from '#gateway/admin.ts';
 
 const SERVED: ServedConfig = { generation: 7, hash: 'abc', loaded_at: '2026-01-31T12:00:00.000Z', format: 1 };
 
