@@ -41,7 +41,7 @@ export const OPERATOR_FLAGS = {
   'organisation-namespace': EMBEDDED_FLAGS['organisation-namespace'],
   'request-host': EMBEDDED_FLAGS['request-host'],
   'gateway-service': optional('NAME', "Service of the gateway's replicas", '<release>-gateway', text),
-  'gateway-admin-port': one('PORT', 'port of /config of each gateway', '8788', port),
+  'gateway-admin-port': one('PORT', 'port of /config, where a slice of the Service has no port admin', '8788', port),
   'max-shards': one('COUNT', 'shards of each kind that the gateways may read', '16', shards),
   identity: optional('NAME', 'unique among the operators of a release', 'the host name', text),
   lease: optional('NAME', 'Lease by which one of them is chosen', '<release>-operator', text),

@@ -70,6 +70,8 @@ export interface Pass {
 export interface Loop {
   /** Something other than the source changed: who leads, or what is stored. Compiles anew. */
   wake(): void;
+  /** The version of the object that was accepted last; undefined: none. */
+  accepted(manifest: Manifest): Manifest | undefined;
   /** Takes over the accepted versions that another run kept. */
   adopt(kept: readonly Manifest[]): void;
   /** What replicas say changed: statuses are told anew, nothing is compiled. */
@@ -130,6 +132,10 @@ class Run implements Loop {
 
   report(): void {
     this.#report(this.#work);
+  }
+
+  accepted(manifest: Manifest): Manifest | undefined {
+    return this.#lastGood.get(identityOf(manifest));
   }
 
   /** Each counts only for the object of its uid, and only while that is refused. */

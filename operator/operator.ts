@@ -18,10 +18,11 @@ import { newKey } from './compile/new-key.ts';
 import { FIELD_MANAGER } from './field-owner.ts';
 import { type Loop, type Pass, type Publication, startLoop } from './loop.ts';
 import { Publisher } from './publish/publisher.ts';
+import type { FetchConfig } from './replicas/fetch-config.ts';
 import type { Replica } from './replicas/replica.ts';
 import { type Replicas, startReplicas } from './replicas/replicas.ts';
 import { type KubeSource, openKube } from './source/kube/kube.ts';
-import type { WorldSettings } from './world.ts';
+import { identityOf, type Manifest, type WorldSettings } from './world.ts';
 
 export interface OperatorOptions {
   readonly transport: Transport;
@@ -39,6 +40,8 @@ export interface OperatorOptions {
   /** Unique among the operators of a release. */
   readonly identity: string;
   readonly watcher: Watcher;
+  /** How a gateway is asked what it serves. Default: by HTTP. */
+  readonly fetchConfig?: FetchConfig;
 }
 
 /** Who is told what happens. */
@@ -80,27 +83,38 @@ class ClusterOperator implements Operator {
   readonly #replicas: Replicas;
   readonly #recorder: EventRecorder;
   readonly #statuses: StatusWriter;
-  readonly #isLeader = () => this.#election?.isLeader() === true;
+  /** Leads, and has taken over what the former leader kept. */
+  readonly #mayWrite = () => this.#election?.isLeader() === true && this.#election.term === this.#term;
   readonly #closing = new AbortController();
   #source: KubeSource | undefined;
   #loop: Loop | undefined;
   #election: LeaderElection | undefined;
+  /** Of the leadership for which everything was taken over. */
+  #term: number | undefined;
 
   constructor(options: OperatorOptions) {
-    const { namespace, release, maxShards, gatewayService: service, gatewayAdminPort: adminPort } = options;
+    const {
+      namespace,
+      release,
+      maxShards,
+      gatewayService: service,
+      gatewayAdminPort: adminPort,
+      fetchConfig,
+    } = options;
     const client = new ApiClient(options.transport);
     const onFault = (error: Error) => options.watcher.onFault(error);
     this.#options = options;
     this.#client = client;
     this.#onFault = onFault;
     const onChange = () => this.#loop?.report();
-    this.#replicas = startReplicas({ client, namespace, service, adminPort, onChange, onFault });
+    this.#replicas = startReplicas({ client, namespace, service, adminPort, onChange, onFault, fetchConfig });
     this.#publisher = new Publisher({
       client,
       namespace,
       release,
       maxShards,
-      mayWrite: this.#isLeader,
+      owner: () => this.#replicas.service,
+      mayWrite: this.#mayWrite,
       servedGeneration: () => Math.max(0, ...this.replicas().map(({ generation }) => generation)),
       seen: () => this.#source?.seen() ?? {},
       onDisturbed: () => this.#loop?.wake(),
@@ -116,7 +130,7 @@ class ClusterOperator implements Operator {
     this.#statuses = new StatusWriter({
       client,
       stored: (object) => this.#source?.stored(object),
-      isLeader: this.#isLeader,
+      isLeader: this.#mayWrite,
       onWritten: (written) => {
         for (const event of eventsOf(written)) this.#recorder.record(event);
       },
@@ -128,13 +142,16 @@ class ClusterOperator implements Operator {
     const { watchNamespaces: namespaces } = this.#options;
     await this.#publisher.whenSynced;
     const notBefore = this.#publisher.seen();
-    this.#source = await openKube({ client: this.#client, namespaces, notBefore, onFault: this.#onFault });
-    this.#loop = await this.#startLoop(this.#source);
+    const kept = new Map(this.#publisher.accepted().map((manifest) => [identityOf(manifest), manifest]));
+    const accepted = (manifest: Manifest) => this.#loop?.accepted(manifest) ?? kept.get(identityOf(manifest));
+    this.#source = await openKube({ client: this.#client, namespaces, notBefore, accepted, onFault: this.#onFault });
+    this.#loop = await this.#startLoop(this.#source, [...kept.values()]);
+    kept.clear();
     this.#election = this.#stand();
   }
 
   isLeader(): boolean {
-    return this.#isLeader();
+    return this.#election?.isLeader() === true;
   }
 
   replicas(): readonly Replica[] {
@@ -155,7 +172,7 @@ class ClusterOperator implements Operator {
     await Promise.all([this.#replicas.close(), this.#source?.close()]);
   }
 
-  #startLoop(source: KubeSource): Promise<Loop> {
+  #startLoop(source: KubeSource, kept: readonly Manifest[]): Promise<Loop> {
     const { settings, watcher } = this.#options;
     return startLoop({
       source,
@@ -165,8 +182,8 @@ class ClusterOperator implements Operator {
       },
       settings,
       tools: { catalog: CATALOG, newKey },
-      mayWrite: this.#isLeader,
-      kept: this.#publisher.accepted(),
+      mayWrite: this.#mayWrite,
+      kept,
       storedProgrammed: (status) => storedProgrammed(source.stored(status), status),
       onPass: (pass) => this.#tell(pass),
       onFault: this.#onFault,
@@ -192,11 +209,19 @@ class ClusterOperator implements Operator {
   }
 
   #tell(pass: Pass): void {
-    if (this.#isLeader()) this.#statuses.want(pass.statuses);
+    if (this.#mayWrite()) this.#statuses.want(pass.statuses);
     this.#options.watcher.onPass(pass);
   }
 
   /** What the former leader kept counts: it may have seen versions that this one never did. */
+  async #takeOver(term: number): Promise<void> {
+    this.#loop?.adopt(this.#publisher.accepted());
+    await this.#source?.reread();
+    if (this.#election?.term !== term) return;
+    this.#term = term;
+    this.#loop?.wake();
+  }
+
   #stand(): LeaderElection {
     const { namespace, lease, identity, watcher } = this.#options;
     return new LeaderElection({
@@ -205,10 +230,9 @@ class ClusterOperator implements Operator {
       name: lease,
       identity,
       fieldManager: FIELD_MANAGER,
-      onStart: () => {
-        this.#loop?.adopt(this.#publisher.accepted());
-        this.#loop?.wake();
+      onStart: (term) => {
         watcher.onLeading(true);
+        this.#takeOver(term).catch((error: unknown) => watcher.onDefect(error));
       },
       onStop: () => watcher.onLeading(false),
       onFault: this.#onFault,

@@ -1,5 +1,13 @@
 /** Objects of an API server as raw JSON, and how a kind of them is addressed. */
 
+export type OwnerReference = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+};
+
 export interface ApiMetadata {
   readonly name: string;
   readonly namespace?: string;
@@ -10,7 +18,7 @@ export interface ApiMetadata {
   readonly deletionTimestamp?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  readonly ownerReferences?: readonly Readonly<Record<string, unknown>>[];
+  readonly ownerReferences?: readonly OwnerReference[];
   readonly managedFields?: readonly unknown[];
   readonly [field: string]: unknown;
 }

@@ -53,6 +53,8 @@ export class LeaderElection {
   #next: ReturnType<typeof setTimeout> | undefined;
   #deadline: ReturnType<typeof setTimeout> | undefined;
   #turn: Promise<void> = Promise.resolve();
+  /** performance.now() until which another one may believe that it leads, even where somebody deletes the Lease. */
+  #heldUntilMs = 0;
   /** Of any leadership that was seen: terms grow even where somebody deletes the Lease. */
   #newestTerm = -1;
   #isClosed = false;
@@ -98,8 +100,9 @@ export class LeaderElection {
     if (this.#isClosed) return;
     const lease = this.#observed?.lease;
     if (this.isLeader() && lease !== undefined) await this.#renew(lease);
+    else if (performance.now() < this.#heldUntilMs) return;
     else if (lease === undefined) await this.#create();
-    else if (this.#isFree()) await this.#acquire(lease);
+    else await this.#acquire(lease);
   }
 
   #read(): Promise<ApiObject | undefined> {
@@ -115,14 +118,9 @@ export class LeaderElection {
     const record = JSON.stringify([lease.metadata.uid, lease['spec']]);
     const sinceMs = this.#observed?.record === record ? this.#observed.sinceMs : performance.now();
     this.#observed = { lease, record, sinceMs };
-  }
-
-  #isFree(): boolean {
-    if (this.#observed === undefined) return true;
-    const { lease, sinceMs } = this.#observed;
-    const { holderIdentity, leaseDurationSeconds } = specOf(lease);
-    if (holderIdentity === undefined || holderIdentity === '' || holderIdentity === this.#options.identity) return true;
-    return performance.now() - sinceMs >= (leaseDurationSeconds ?? DURATION_SECONDS) * 1_000;
+    const { holderIdentity = '', leaseDurationSeconds = DURATION_SECONDS } = specOf(lease);
+    const isFree = holderIdentity === '' || holderIdentity === this.#options.identity;
+    this.#heldUntilMs = isFree ? 0 : sinceMs + leaseDurationSeconds * 1_000;
   }
 
   async #create(): Promise<void> {

@@ -39,6 +39,18 @@ const condition: Structural = {
 const status: Structural = {
   type: 'object',
   description: 'What became of it. Written by the operator.',
+  // What waits for health takes an object without conditions for a healthy one.
+  default: {
+    conditions: [
+      {
+        type: 'Ready',
+        status: 'Unknown',
+        reason: 'Pending',
+        message: 'Waiting for the operator.',
+        lastTransitionTime: '1970-01-01T00:00:00Z',
+      },
+    ],
+  },
   properties: {
     observedGeneration: {
       type: 'integer',

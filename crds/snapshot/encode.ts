@@ -92,7 +92,13 @@ export function encodeSnapshot(
     const settings = row.kind === 'routing' ? canonicalJson(snapshot.settings) : undefined;
     const textOf = (part: readonly Written[], index: number) =>
       shardText(row, part, index === 0 ? settings : undefined);
-    const packed = packer.pack({ prefix: row.prefix, records: written[rowIndex] ?? [], textOf, maxShards });
+    const packed = packer.pack({
+      prefix: row.prefix,
+      records: written[rowIndex] ?? [],
+      textOf,
+      context: settings,
+      maxShards,
+    });
     if (packed === undefined) throw tooManyBytes(row.kind, maxShards);
     for (const [index, bytes] of packed.entries()) {
       const name = `${row.prefix}-${index}`;

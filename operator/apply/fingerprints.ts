@@ -26,7 +26,7 @@ export function recordsByObject(snapshot: Snapshot): ObjectRecords {
   const records = new Map<string, object[]>();
   for (const [field, kind] of Object.entries(KIND_OF) as [RecordField, string | undefined][]) {
     for (const record of snapshot[field] as readonly Owned[]) {
-      const identity = identityOf({ ...record, kind: kind ?? record.kind ?? '' });
+      const identity = identityOfRecord(record, kind ?? record.kind ?? '');
       const others = records.get(identity);
       if (others === undefined) records.set(identity, [record]);
       else others.push(record);
@@ -35,12 +35,29 @@ export function recordsByObject(snapshot: Snapshot): ObjectRecords {
   return records;
 }
 
+/** Most records are the same from one snapshot to the next. */
+const knownIdentities = new WeakMap<Owned, string>();
+
+function identityOfRecord(record: Owned, kind: string): string {
+  const known = knownIdentities.get(record);
+  if (known !== undefined) return known;
+  const { namespace, name } = record;
+  const identity = identityOf({ kind, namespace, name });
+  knownIdentities.set(record, identity);
+  return identity;
+}
+
 /** Identities of objects that appeared, disappeared or have other records. */
 export function changedObjects(before: ObjectRecords, after: ObjectRecords): ReadonlySet<string> {
   const changed = new Set<string>();
   for (const identity of before.keys()) if (!after.has(identity)) changed.add(identity);
   for (const [identity, records] of after) {
-    if (!isDeepStrictEqual(before.get(identity), records)) changed.add(identity);
+    if (!isEqual(before.get(identity), records)) changed.add(identity);
   }
   return changed;
+}
+
+function isEqual(before: readonly object[] | undefined, after: readonly object[]): boolean {
+  const isSame = before?.length === after.length && before.every((record, index) => record === after[index]);
+  return isSame || isDeepStrictEqual(before, after);
 }

@@ -62,7 +62,10 @@ export function differs(status: ObjectStatus, object: ApiObject): boolean {
   return [...conditions.keys()].some((type) => Object.hasOwn(OUR_TYPES, type));
 }
 
-/** What is applied: nothing but what says which object is meant, and its status. Another object of the name answers 409. */
+/**
+ * What is applied: nothing but what says which version of which object is meant, and its status. Another object of the name
+ * answers 409, and so does another version: what arrives late must not undo what was said since.
+ */
 export function statusObject(
   status: ObjectStatus,
   { apiVersion, kind }: Resource,
@@ -70,6 +73,7 @@ export function statusObject(
   nowMs: number,
 ): ApiObject {
   const { namespace, name, uid, generation } = status;
+  const { resourceVersion } = object.metadata;
   const stored = new Map(storedConditions(object).map((condition) => [condition.type, condition]));
   const conditions = status.conditions.map((condition): StoredCondition => {
     const before = stored.get(condition.type);
@@ -83,7 +87,12 @@ export function statusObject(
   return {
     apiVersion,
     kind,
-    metadata: { name, namespace, ...(uid === undefined ? {} : { uid }) },
+    metadata: {
+      name,
+      namespace,
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    },
     status: { observedGeneration: generation, conditions },
   };
 }

@@ -3,6 +3,7 @@ import type { ApiClient } from '#crds/api/api-client.ts';
 import { ApiError } from '#crds/api/api-error.ts';
 import type { ApiObject } from '#crds/api/api-object.ts';
 import { compareVersions } from '#crds/api/resource-version.ts';
+import type { Reason } from '../compile/reasons.ts';
 import { conditionOf, type ObjectStatus } from '../compile/status.ts';
 import { FIELD_MANAGER } from '../field-owner.ts';
 import { identityOf } from '../world.ts';
@@ -47,14 +48,24 @@ export interface StatusCounts {
 }
 
 interface LastWrite {
+  /** As the API server answered it; once the watch has told of it, the one that the watch brought. */
   readonly object: ApiObject;
-  readonly text: string;
+  readonly status: ObjectStatus;
+}
+
+interface Judged {
+  readonly status: ObjectStatus;
+  readonly observed: ApiObject;
+  readonly last: LastWrite | undefined;
+  readonly stored: ApiObject | undefined;
 }
 
 const AT_ONCE = 16;
-/** So long a status may be passing before it is written: most objects are served everywhere before it is over. */
-const PASSING_MS = 500;
-const PASSING_REASONS: ReadonlySet<string> = new Set(['Pending', 'NotPublished']);
+/**
+ * So long a status may be passing before it is written: most objects are served everywhere before it is over. The operator
+ * makes the Secrets of new keys itself, thousands of them one after the other.
+ */
+const PASSING_MS: Readonly<Partial<Record<Reason, number>>> = { Pending: 500, NotPublished: 500, SecretPending: 5_000 };
 /** What others did to a status is mended so often. */
 const REVIEW_MS = 10_000;
 const MOST_MS = 1_000_000;
@@ -66,6 +77,8 @@ export class StatusWriter {
   readonly #queue: RetryQueue;
   readonly #review: NodeJS.Timeout;
   readonly #last = new Map<string, LastWrite>();
+  /** By key: the same again of what is the same as before, as most is. */
+  readonly #judged = new Map<string, Judged>();
   #wanted: ReadonlyMap<string, ObjectStatus> = new Map();
   #writes = 0;
   #failures = 0;
@@ -84,12 +97,11 @@ export class StatusWriter {
   /** All that there is to say; what was wanted before and is not wanted now is forgotten. Objects without uid are left out. */
   want(statuses: readonly ObjectStatus[]): void {
     const before = this.#wanted;
-    const writable = statuses.filter(
-      ({ kind, uid, isDuplicate }) => uid !== undefined && !isDuplicate && resourceOfKind(kind) !== undefined,
-    );
-    this.#wanted = new Map(writable.map((status) => [identityOf(status), status]));
-    for (const key of before.keys()) if (!this.#wanted.has(key)) this.#forget(key);
-    for (const [key, { uid, generation }] of this.#wanted) {
+    const wanted = new Map<string, ObjectStatus>();
+    for (const status of statuses) if (isWritable(status)) wanted.set(identityOf(status), status);
+    this.#wanted = wanted;
+    for (const key of before.keys()) if (!wanted.has(key)) this.#forget(key);
+    for (const [key, { uid, generation }] of wanted) {
       const old = before.get(key);
       // What failed for another version of the object says nothing of this one.
       if (old !== undefined && (old.uid !== uid || old.generation !== generation)) this.#queue.renew(key);
@@ -129,7 +141,7 @@ export class StatusWriter {
         subresource: 'status',
       });
       this.#writes += 1;
-      this.#last.set(key, { object: written, text: textOfStatus(status) });
+      this.#last.set(key, { object: written, status });
       this.#options.onWritten?.({ status, object: written, before: storedConditions(stored) });
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) return;
@@ -143,17 +155,39 @@ export class StatusWriter {
   #storedOf(key: string, status: ObjectStatus): ApiObject | undefined {
     const observed = this.#options.stored(status);
     if (observed === undefined || observed.metadata.uid !== status.uid) return undefined;
+    const last = this.#lastOf(key, observed);
+    const judged = this.#judged.get(key);
+    if (judged?.status === status && judged.observed === observed && judged.last === last) return judged.stored;
+    const stored = differing(status, observed, last);
+    this.#judged.set(key, { status, observed, last, stored });
+    return stored;
+  }
+
+  #lastOf(key: string, observed: ApiObject): LastWrite | undefined {
     const last = this.#last.get(key);
-    const stored = last !== undefined && !isNewer(observed, last.object) ? last.object : observed;
-    if (!differs(status, stored)) return undefined;
-    // Somebody else's fields may keep a difference that no write of ours removes.
-    return stored === last?.object && last.text === textOfStatus(status) ? undefined : stored;
+    if (last === undefined || last.object === observed || !isSameVersion(last.object, observed)) return last;
+    const told = { ...last, object: observed };
+    this.#last.set(key, told);
+    return told;
   }
 
   #forget(key: string): void {
     this.#queue.forget(key);
     this.#last.delete(key);
+    this.#judged.delete(key);
   }
+}
+
+/** What is stored, where that is not what is wanted. */
+function differing(status: ObjectStatus, observed: ApiObject, last: LastWrite | undefined): ApiObject | undefined {
+  const stored = last !== undefined && !isNewer(observed, last.object) ? last.object : observed;
+  if (!differs(status, stored)) return undefined;
+  // Somebody else's fields may keep a difference that no write of ours removes.
+  return stored === last?.object && textOfStatus(last.status) === textOfStatus(status) ? undefined : stored;
+}
+
+function isWritable({ kind, uid, isDuplicate }: ObjectStatus): boolean {
+  return uid !== undefined && !isDuplicate && resourceOfKind(kind) !== undefined;
 }
 
 /** Whether `a` is another version of the object than `b`, and no older one; another object of the name always is. */
@@ -162,9 +196,13 @@ function isNewer(a: ApiObject, b: ApiObject): boolean {
   return compareVersions(a.metadata.resourceVersion ?? '', b.metadata.resourceVersion ?? '') > 0;
 }
 
+function isSameVersion(a: ApiObject, b: ApiObject): boolean {
+  return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
+}
+
 function delayOf(status: ObjectStatus): number {
-  const reason = conditionOf(status, 'Programmed')?.reason ?? '';
-  return PASSING_REASONS.has(reason) ? PASSING_MS : 0;
+  const reasons = (['ResolvedRefs', 'Programmed'] as const).map((type) => conditionOf(status, type)?.reason);
+  return Math.max(...reasons.map((reason) => (reason === undefined ? 0 : (PASSING_MS[reason] ?? 0))));
 }
 
 function retryOf(error: unknown): Retry {

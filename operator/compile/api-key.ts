@@ -25,7 +25,8 @@ export interface CompiledKey {
 /** The key is always the Secret's present value: a former one never outlives its Secret. */
 export function compileKey(object: ApiKeyObject, lookup: Lookup): CompiledKey {
   const { namespace, name } = object.manifest;
-  const secretName = secretNameOf(object);
+  const known = knownOf(object);
+  const { secretName } = known;
   const path = 'spec.secret_name';
   const unresolved = missingConfig(object, lookup);
   const nothing: CompiledKey = { record: undefined, refused: undefined, unresolved, generate: undefined };
@@ -39,13 +40,14 @@ export function compileKey(object: ApiKeyObject, lookup: Lookup): CompiledKey {
     const generate = { namespace, name: secretName, owner: `ApiKey ${namespace}/${name}` };
     return { ...nothing, unresolved: [pending, ...unresolved], generate };
   }
+  if (known.key === found.value) return { ...nothing, record: known.record };
   const problem = keyProblem(found.value);
-  if (problem === undefined) return { ...nothing, record: recordOf(object, found.value) };
+  if (problem === undefined) return { ...nothing, record: recordOf(object, found.value, known) };
   const message = `${path}: Secret ${namespace}/${secretName}: ${KEY_FIELD}: ${problem}`;
   return { ...nothing, refused: { reason: 'InvalidKey', message } };
 }
 
-export function secretNameOf({ manifest, spec }: ApiKeyObject): string {
+function secretNameOf({ manifest, spec }: ApiKeyObject): string {
   return spec.secret_name ?? `${manifest.name}-api-key`;
 }
 
@@ -61,14 +63,28 @@ function missingConfig({ manifest, spec }: ApiKeyObject, lookup: Lookup): readon
   return missing === undefined ? [] : [{ reason: 'RefNotFound', message: `spec.defaults.config_id: ${missing}` }];
 }
 
-/** With the key that each was made from: most keys are the same from one pass to the next. */
-const knownRecords = new WeakMap<ApiKeyObject, { readonly key: string; readonly record: KeyRecord }>();
+interface Known {
+  readonly secretName: string;
+  /** The last good key, and what was made from it. */
+  key: string | undefined;
+  record: KeyRecord | undefined;
+}
 
-function recordOf(object: ApiKeyObject, key: string): KeyRecord {
-  const known = knownRecords.get(object);
-  if (known?.key === key) return known.record;
+/** Most keys are the same from one pass to the next. */
+const knownKeys = new WeakMap<ApiKeyObject, Known>();
+
+function knownOf(object: ApiKeyObject): Known {
+  const known = knownKeys.get(object);
+  if (known !== undefined) return known;
+  const fresh: Known = { secretName: secretNameOf(object), key: undefined, record: undefined };
+  knownKeys.set(object, fresh);
+  return fresh;
+}
+
+function recordOf(object: ApiKeyObject, key: string, known: Known): KeyRecord {
   const record = newRecord(object, key);
-  knownRecords.set(object, { key, record });
+  known.key = key;
+  known.record = record;
   return record;
 }
 

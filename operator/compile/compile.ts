@@ -86,7 +86,7 @@ function contribute(candidate: Candidate, draft: Draft, lookup: Lookup, catalog:
     candidate: added.isServed === false ? { ...candidate, served: 'none' } : candidate,
     refused: refused ?? added.refused,
     unresolved: added.unresolved,
-    warnings: [...object.warnings, ...(added.warnings ?? [])],
+    warnings: added.warnings === undefined ? object.warnings : [...object.warnings, ...added.warnings],
   };
 }
 
@@ -162,7 +162,7 @@ function snapshotOf(world: World, draft: Draft, contributions: readonly Contribu
     integrations,
     credentials: credentials.sort(compareCredentials),
     keys,
-    refused: contributions.flatMap(refusedRecord),
+    refused: contributions.filter(({ refused: reason }) => reason !== undefined).flatMap(refusedRecord),
   };
 }
 
@@ -182,9 +182,8 @@ function lastGoodOf(contributions: readonly Contribution[], previous: LastGood):
   const next = new Map<string, Manifest>();
   for (const { candidate, refused } of contributions) {
     const identity = identityOf(candidate.manifest);
-    const last = previous.get(identity);
-    if (refused === undefined) next.set(identity, candidate.manifest);
-    else if (last !== undefined && last.uid === candidate.manifest.uid) next.set(identity, last);
+    const good = refused === undefined ? candidate.manifest : previous.get(identity);
+    if (good !== undefined && good.uid === candidate.manifest.uid) next.set(identity, good);
   }
   return next;
 }

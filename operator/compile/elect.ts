@@ -26,8 +26,9 @@ export function elect(manifests: readonly Manifest[], previous: LastGood, contex
   const winners = new Map<string, Manifest>();
   const duplicates: { manifest: Manifest; refused: Verdict }[] = [];
   for (const manifest of manifests) {
-    const first = winners.get(identityOf(manifest));
-    if (first === undefined) winners.set(identityOf(manifest), manifest);
+    const identity = identityOf(manifest);
+    const first = winners.get(identity);
+    if (first === undefined) winners.set(identity, manifest);
     else duplicates.push({ manifest, refused: sameName(manifest, first) });
   }
   const judged = [...winners.values()].map((manifest) => judge(manifest, previous, context));
@@ -51,6 +52,7 @@ function fallBack(manifest: Manifest, refused: Verdict, previous: LastGood, cont
 function electDefaults(judged: readonly Candidate[], previous: LastGood, context: CheckContext): readonly Candidate[] {
   const winners = new Map<string, Candidate>();
   const claimants = judged.filter((candidate) => candidate.object?.isDefault === true);
+  if (claimants.length < 2) return judged;
   for (const candidate of claimants.sort((a, b) => compareNames(a.manifest, b.manifest))) {
     if (!winners.has(candidate.manifest.namespace)) winners.set(candidate.manifest.namespace, candidate);
   }

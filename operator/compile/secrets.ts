@@ -1,34 +1,40 @@
 /** Which Secret of each name counts, and the statuses of those that cannot be used. */
 import { identityOf, type SecretObject } from '../world.ts';
+import { ByName } from './by-name.ts';
 import type { ObjectStatus, Verdict } from './status.ts';
 import { statusOf } from './status.ts';
 
 export interface ElectedSecrets {
-  /** By `namespace/name`. */
-  readonly secrets: ReadonlyMap<string, SecretObject>;
+  readonly secrets: Pick<ByName<SecretObject>, 'get'>;
   /** Of refused Secrets only: the others have no conditions of their own. */
   readonly statuses: readonly ObjectStatus[];
 }
 
+/** Most passes see the Secrets of the one before. */
+const known = new WeakMap<readonly SecretObject[], ElectedSecrets>();
+
 /** The first of a name wins; one that this program wrote gives way to a user's without a word. */
 export function electSecrets(all: readonly SecretObject[]): ElectedSecrets {
-  const secrets = new Map<string, SecretObject>();
+  const elected = known.get(all) ?? electAnew(all);
+  known.set(all, elected);
+  return elected;
+}
+
+function electAnew(all: readonly SecretObject[]): ElectedSecrets {
+  const secrets = new ByName<SecretObject>();
   const statuses: ObjectStatus[] = [];
   for (const secret of [...all.filter((one) => !one.generated), ...all.filter((one) => one.generated)]) {
-    const first = secrets.get(nameOf(secret));
+    const { namespace, name } = secret;
+    const first = secrets.get(namespace, name);
     if (first !== undefined && first.generated === secret.generated)
       statuses.push(refusal(secret, sameName(secret, first), true));
     if (first !== undefined) continue;
-    secrets.set(nameOf(secret), secret);
+    secrets.set(namespace, name, secret);
     if (secret.refused !== undefined) {
       statuses.push(refusal(secret, { reason: 'SecretRefused', message: secret.refused.message }, false));
     }
   }
   return { secrets, statuses };
-}
-
-function nameOf({ namespace, name }: SecretObject): string {
-  return `${namespace}/${name}`;
 }
 
 function refusal(secret: SecretObject, refused: Verdict, isDuplicate: boolean): ObjectStatus {

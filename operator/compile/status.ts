@@ -44,7 +44,24 @@ export interface StatusInput {
 
 const OK: Verdict = { reason: 'Resolved', message: '' };
 
+/** Most objects are in order from one pass to the next: the same manifest then has the same status, not only an equal one. */
+const statusesInOrder = new WeakMap<Manifest, ObjectStatus>();
+
 export function statusOf(manifest: Manifest, input: StatusInput): ObjectStatus {
+  if (!isInOrder(input)) return newStatus(manifest, input);
+  const known = statusesInOrder.get(manifest);
+  if (known !== undefined) return known;
+  const status = newStatus(manifest, input);
+  statusesInOrder.set(manifest, status);
+  return status;
+}
+
+function isInOrder({ refused, unresolved, warnings, served, isDuplicate }: StatusInput): boolean {
+  const isQuiet = refused === undefined && unresolved.length === 0 && warnings.length === 0;
+  return isQuiet && served === 'current' && !isDuplicate;
+}
+
+function newStatus(manifest: Manifest, input: StatusInput): ObjectStatus {
   const { kind, namespace, name, uid, generation, place } = manifest;
   const { refused, unresolved, warnings, served, isDuplicate } = input;
   const conditions = [
@@ -57,8 +74,23 @@ export function statusOf(manifest: Manifest, input: StatusInput): ObjectStatus {
   return { kind, namespace, name, uid, generation, place, isDuplicate, served, conditions };
 }
 
-/** Adds Programmed, and Ready, which sums all of them up. */
+/** The last answer for each status: see `statusesInOrder`. */
+const toldStatuses = new WeakMap<ObjectStatus, { readonly programmed: Condition; readonly told: ObjectStatus }>();
+
+/** Adds Programmed, and Ready, which sums all of them up. The same again where the same was asked before. */
 export function withProgrammed(status: ObjectStatus, programmed: Condition): ObjectStatus {
+  const known = toldStatuses.get(status);
+  if (known !== undefined && isSame(known.programmed, programmed)) return known.told;
+  const told = newTold(status, programmed);
+  toldStatuses.set(status, { programmed, told });
+  return told;
+}
+
+function isSame(a: Condition, b: Condition): boolean {
+  return a.status === b.status && a.reason === b.reason && a.message === b.message && a.type === b.type;
+}
+
+function newTold(status: ObjectStatus, programmed: Condition): ObjectStatus {
   const all = [...status.conditions, programmed];
   const failing = all.find(({ type, status: value }) => type !== 'Warning' && value !== 'True');
   const ready =

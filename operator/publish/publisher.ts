@@ -16,13 +16,15 @@ import { FIELD_MANAGER } from '../field-owner.ts';
 import type { Publication } from '../loop.ts';
 import type { Manifest } from '../world.ts';
 import { ACCEPTED_PREFIX, decodeAccepted, encodeAccepted } from './accepted-shards.ts';
-import { bytesIn, isCurrent, objectOf, type Part, type Place, resourceOf } from './snapshot-objects.ts';
+import { bytesIn, isCurrent, type Owner, objectOf, type Part, type Place, resourceOf } from './snapshot-objects.ts';
 import { Stored } from './stored.ts';
 
 export interface PublisherOptions extends Place {
   readonly client: ApiClient;
   /** Shards of one kind, at most. */
   readonly maxShards: number;
+  /** With what all of it goes, as long as that is known. */
+  readonly owner: () => Owner;
   /** Asked before each write: false once another operator leads. */
   readonly mayWrite: () => boolean;
   /** Highest generation that any gateway has told of. */
@@ -146,10 +148,10 @@ export class Publisher {
 
   async #write(part: Part): Promise<void> {
     const stored = this.#stored[part.kind].get(this.#key(part.name));
-    if (stored !== undefined && isCurrent(part, stored, this.#options)) return;
+    if (stored !== undefined && this.#isCurrent(part, stored)) return;
     this.#assertLeading();
     const { client } = this.#options;
-    const object = objectOf(part, this.#options, stored?.metadata.resourceVersion);
+    const object = this.#objectOf(part, stored);
     const written =
       stored === undefined
         ? await this.#create(part, object)
@@ -157,7 +159,7 @@ export class Publisher {
     this.#stored[part.kind].wrote(written);
   }
 
-  /** One of our name without our label is not watched: it is taken over. */
+  /** One of our name without our label is not watched: it is taken over. With it, the watch has not told of it yet. */
   async #create(part: Part, object: ApiObject): Promise<ApiObject> {
     const { client, namespace } = this.#options;
     const resource = resourceOf(part);
@@ -166,9 +168,9 @@ export class Publisher {
     } catch (error) {
       if (!(error instanceof ApiError && error.status === 409)) throw error;
       const other = await client.read(resource, namespace, part.name);
-      if (other === undefined || other.metadata.labels?.[SNAPSHOT_LABEL] !== undefined) throw error;
+      if (other === undefined || other.metadata.labels?.[SNAPSHOT_LABEL] === this.#options.release) throw error;
       this.#assertLeading();
-      return client.replace(resource, objectOf(part, this.#options, other.metadata.resourceVersion), FIELD_MANAGER);
+      return client.replace(resource, this.#objectOf(part, other), FIELD_MANAGER);
     }
   }
 
@@ -179,7 +181,7 @@ export class Publisher {
   #isDisturbed(): boolean {
     const isLacking = (part: Part) => {
       const stored = this.#stored[part.kind].get(this.#key(part.name));
-      return stored === undefined || !isCurrent(part, stored, this.#options);
+      return stored === undefined || !this.#isCurrent(part, stored);
     };
     return this.#wanted.some(isLacking) || this.#others().length > 0;
   }
@@ -202,6 +204,14 @@ export class Publisher {
       await client.delete(resourceOf({ kind }), namespace, name, options);
       this.#stored[kind].deleted(this.#key(name));
     }
+  }
+
+  #objectOf(part: Part, stored: ApiObject | undefined): ApiObject {
+    return objectOf(part, this.#options, this.#options.owner(), stored);
+  }
+
+  #isCurrent(part: Part, stored: ApiObject): boolean {
+    return isCurrent(part, stored, this.#options, this.#options.owner());
   }
 
   #assertLeading(): void {

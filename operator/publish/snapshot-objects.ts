@@ -1,5 +1,5 @@
 /** How the bytes of a snapshot lie in ConfigMaps and Secrets. */
-import { type ApiObject, CONFIG_MAPS, type Resource, SECRETS } from '#crds/api/api-object.ts';
+import { type ApiObject, CONFIG_MAPS, type OwnerReference, type Resource, SECRETS } from '#crds/api/api-object.ts';
 import { INDEX_KEY, SNAPSHOT_LABEL } from '#crds/snapshot/object-names.ts';
 
 /** One object as it shall be. */
@@ -16,15 +16,20 @@ export interface Place {
   readonly release: string;
 }
 
+/** With which the objects go; undefined: it is not known, and what is stored stands. */
+export type Owner = OwnerReference | undefined;
+
 const RESOURCES: Readonly<Record<Part['kind'], Resource>> = { ConfigMap: CONFIG_MAPS, Secret: SECRETS };
 
 export function resourceOf({ kind }: Pick<Part, 'kind'>): Resource {
   return RESOURCES[kind];
 }
 
-/** `resourceVersion`: of the object that it replaces. */
-export function objectOf(part: Part, { namespace, release }: Place, resourceVersion: string | undefined): ApiObject {
+/** `stored`: the object that it replaces. */
+export function objectOf(part: Part, { namespace, release }: Place, owner: Owner, stored?: ApiObject): ApiObject {
   const { kind, name, annotations } = part;
+  const { resourceVersion, ownerReferences: owners } = stored?.metadata ?? {};
+  const ownerReferences = owner === undefined ? owners : [owner];
   return {
     apiVersion: resourceOf(part).apiVersion,
     kind,
@@ -33,6 +38,7 @@ export function objectOf(part: Part, { namespace, release }: Place, resourceVers
       namespace,
       labels: { [SNAPSHOT_LABEL]: release },
       ...(annotations === undefined ? {} : { annotations }),
+      ...(ownerReferences === undefined ? {} : { ownerReferences }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
     },
     ...contentOf(part),
@@ -55,7 +61,9 @@ export function bytesIn(object: ApiObject, key: string): Buffer | undefined {
 }
 
 /** Whether the stored object says what the part says, byte for byte; annotations are written along, never for themselves. */
-export function isCurrent(part: Part, stored: ApiObject, { release }: Place): boolean {
+export function isCurrent(part: Part, stored: ApiObject, { release }: Place, owner: Owner): boolean {
+  const { labels, ownerReferences = [] } = stored.metadata;
+  const isOwned = owner === undefined || ownerReferences.some(({ uid }) => uid === owner.uid);
   const isEqual = bytesIn(stored, part.key)?.equals(part.bytes) === true;
-  return isEqual && stored.metadata.labels?.[SNAPSHOT_LABEL] === release;
+  return isEqual && isOwned && labels?.[SNAPSHOT_LABEL] === release;
 }

@@ -23,8 +23,9 @@ export class Probe {
   #told: ServedConfig = { generation: 0, hash: '' };
   #reachable = false;
 
-  constructor(endpoint: Endpoint, port: number) {
-    const { address } = endpoint;
+  /** `adminPort`: where the endpoint has no port of its own. */
+  constructor(endpoint: Endpoint, adminPort: number) {
+    const { address, port = adminPort } = endpoint;
     this.endpoint = endpoint;
     this.#origin = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
   }

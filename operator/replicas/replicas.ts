@@ -1,8 +1,8 @@
 /** The gateways that are ready, and what each says it serves. */
 import type { ApiClient } from '#crds/api/api-client.ts';
-import { ENDPOINT_SLICES } from '#crds/api/api-object.ts';
+import { ENDPOINT_SLICES, type OwnerReference } from '#crds/api/api-object.ts';
 import { reflect } from '#crds/api/reflector.ts';
-import { type Endpoint, endpointsOf } from './endpoints.ts';
+import { type Endpoint, endpointsOf, placeOf, serviceOf } from './endpoints.ts';
 import { type FetchConfig, openFetcher } from './fetch-config.ts';
 import { Probe, type Target } from './probe.ts';
 import type { Replica } from './replica.ts';
@@ -12,18 +12,21 @@ export interface ReplicasOptions {
   /** Where the service of the gateways is. */
   readonly namespace: string;
   readonly service: string;
+  /** Where a slice has no port `admin`. */
   readonly adminPort: number;
   /** A replica came, went, or says something else; many changes at once are one. */
   readonly onChange: () => void;
   /** A failure to follow the service's EndpointSlices: they are read again. */
   readonly onFault?: (error: Error) => void;
   /** Default: by HTTP. */
-  readonly fetchConfig?: FetchConfig;
+  readonly fetchConfig?: FetchConfig | undefined;
 }
 
 export interface Replicas {
   /** Ready ones only, in order of their names. */
   replicas(): readonly Replica[];
+  /** The Service, as its EndpointSlices name it; undefined: there is none yet. */
+  readonly service: OwnerReference | undefined;
   /** The generation was published: replicas are asked until they serve it, or refuse it. */
   ask(generation: number): void;
   /** Resolves once the service is known. */
@@ -43,19 +46,20 @@ interface Member {
 }
 
 const AT_ONCE = 32;
-/** What comes within this time is told together. */
-const GATHER_MS = 10;
+/** What comes within this time is told together: while others are yet to say that they serve it, and when all have. */
+const GATHER_MS = { meanwhile: 150, last: 10 };
 
 class Fleet implements Replicas {
   readonly #options: ReplicasOptions;
   readonly #slices: ReturnType<typeof reflect>;
   readonly #fetcher: { readonly ask: FetchConfig; close?(): Promise<void> };
-  /** By name and address. */
+  /** By name and place. */
   readonly #members = new Map<string, Member>();
   readonly #turn: Member[] = [];
   #asking = 0;
   #target: Target = { generation: 0, sinceMs: 0 };
   #telling: NodeJS.Timeout | undefined;
+  #tellingAtMs = Number.POSITIVE_INFINITY;
   #isClosed = false;
 
   constructor(options: ReplicasOptions) {
@@ -74,6 +78,10 @@ class Fleet implements Replicas {
 
   get whenSynced(): Promise<void> {
     return this.#slices.whenSynced;
+  }
+
+  get service(): OwnerReference | undefined {
+    return serviceOf(this.#slices.objects.values());
   }
 
   replicas(): readonly Replica[] {
@@ -148,14 +156,20 @@ class Fleet implements Replicas {
     return !this.#isClosed && this.#members.get(keyOf(member.probe.endpoint)) === member;
   }
 
+  /** Soon, once nobody is awaited any more; what some say meanwhile is passing. */
   #tell(): void {
-    this.#telling ??= setTimeout(() => {
-      this.#telling = undefined;
+    const isAwaited = [...this.#members.values()].some(({ probe }) => probe.awaits(this.#target));
+    const dueMs = performance.now() + (isAwaited ? GATHER_MS.meanwhile : GATHER_MS.last);
+    if (dueMs >= this.#tellingAtMs) return;
+    clearTimeout(this.#telling);
+    this.#tellingAtMs = dueMs;
+    this.#telling = setTimeout(() => {
+      this.#tellingAtMs = Number.POSITIVE_INFINITY;
       this.#options.onChange();
-    }, GATHER_MS);
+    }, dueMs - performance.now());
   }
 }
 
-function keyOf({ name, address }: Endpoint): string {
-  return `${name} ${address}`;
+function keyOf(endpoint: Endpoint): string {
+  return `${endpoint.name} ${placeOf(endpoint)}`;
 }

@@ -64,6 +64,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
 
 /** Problems as `<path> <keyword>`; an untyped schema that preserves unknown fields takes everything. */
 export function structuralProblems(schema: Schema, value: unknown, path: string): string[] {
+  if (value === null && schema.nullable === true) return [];
   const check = CHECKS[String(schema.type)];
   if (check !== undefined) return check(schema, value, path);
   return schema[FREE] === true ? [] : [`${path} has no type`];

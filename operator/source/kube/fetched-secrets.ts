@@ -27,19 +27,21 @@ const AT_ONCE = 16;
 export class FetchedSecrets {
   readonly #options: FetchedSecretsOptions;
   readonly #fetched = new Map<string, Fetched>();
+  #secrets: readonly SecretObject[] | undefined;
 
   constructor(options: FetchedSecretsOptions) {
     this.#options = options;
   }
 
-  /** Those of the last `follow`, as far as they exist and could be read. */
-  *secrets(): Generator<SecretObject> {
-    for (const { secret } of this.#fetched.values()) if (secret !== undefined) yield secret;
+  /** Those of the last `follow`, as far as they exist and could be read; the same list as before where nothing changed. */
+  secrets(): readonly SecretObject[] {
+    this.#secrets ??= Array.from(this.#fetched.values()).flatMap(({ secret }) => secret ?? []);
+    return this.#secrets;
   }
 
   /** Takes out at once what is gone or no longer named; returns what is to be read. */
   follow(named: ReadonlyMap<string, ApiObject>): readonly ApiObject[] {
-    for (const [key, { uid }] of this.#fetched) if (named.get(key)?.metadata.uid !== uid) this.#fetched.delete(key);
+    for (const [key, { uid }] of this.#fetched) if (named.get(key)?.metadata.uid !== uid) this.#forget(key);
     return [...named].filter(([key, object]) => isNews(this.#fetched.get(key), object)).map(([, object]) => object);
   }
 
@@ -58,15 +60,24 @@ export class FetchedSecrets {
     try {
       const object = await this.#options.client.read(SECRETS, namespace, name);
       // Gone, or made anew since: the watch will tell.
-      if (object?.metadata.uid === uid)
-        this.#fetched.set(key, { uid, version, secret: object && secretObjectOf(object) });
+      if (object?.metadata.uid === uid) this.#keep(key, { uid, version, secret: object && secretObjectOf(object) });
       return true;
     } catch (error) {
       this.#options.onFault(error as Error);
       if (!(error instanceof ApiError) || error.isPassing) return false;
-      this.#fetched.set(key, { uid, version: undefined, secret: unreadableSecret(namespace, name, error.message) });
+      this.#keep(key, { uid, version: undefined, secret: unreadableSecret(namespace, name, error.message) });
       return false;
     }
+  }
+
+  #keep(key: string, fetched: Fetched): void {
+    this.#fetched.set(key, fetched);
+    this.#secrets = undefined;
+  }
+
+  #forget(key: string): void {
+    this.#fetched.delete(key);
+    this.#secrets = undefined;
   }
 }
 

@@ -1,17 +1,19 @@
 /** Manifests and Secrets of an API server, live. */
-import type { ApiClient } from '#crds/api/api-client.ts';
-import { type ApiObject, keyOf, type Resource, SECRETS } from '#crds/api/api-object.ts';
-import { type Reflection, reflect } from '#crds/api/reflector.ts';
+import { ApiClient } from '#crds/api/api-client.ts';
+import { type ApiObject, type Resource, SECRETS } from '#crds/api/api-object.ts';
+import { reflect } from '#crds/api/reflector.ts';
 import { KINDS } from '#crds/kinds/kinds.ts';
 import { FIELD_MANAGER } from '../../field-owner.ts';
-import { Stored } from '../../publish/stored.ts';
 import { Wakeup } from '../../wakeup.ts';
 import type { Manifest, Observation, SecretObject } from '../../world.ts';
 import type { GeneratedSecret, Source } from '../source.ts';
 import { FetchedSecrets } from './fetched-secrets.ts';
-import { isLeaving, judgedVersion, manifestOf } from './manifest.ts';
+import { findIn } from './find-in.ts';
+import { KeySecrets } from './key-secrets.ts';
+import { type Followed, KindManifests, type OnChange } from './kind-manifests.ts';
+import { isLeaving } from './manifest.ts';
 import { namedSecrets } from './named-secrets.ts';
-import { API_KEY_LABEL, secretFor, secretObjectOf } from './secret-object.ts';
+import { API_KEY_LABEL, secretFor } from './secret-object.ts';
 
 export interface KubeOptions {
   readonly client: ApiClient;
@@ -19,6 +21,8 @@ export interface KubeOptions {
   readonly namespaces: readonly string[];
   /** Collections are not believed before they are as new as this (see `seen`). */
   readonly notBefore: Readonly<Record<string, string>>;
+  /** The version of the object that was accepted last and may be served in its place: what it names is read too. */
+  readonly accepted?: (manifest: Manifest) => Manifest | undefined;
   readonly onFault: (error: Error) => void;
 }
 
@@ -27,19 +31,22 @@ export interface KubeSource extends Source {
   seen(): Readonly<Record<string, string>>;
   /** The object behind a manifest, with the status that is stored. */
   stored(manifest: { readonly kind: string; readonly namespace: string; readonly name: string }): ApiObject | undefined;
+  /** `accepted` says something else by now: resolves once what that names was read, or could not be. */
+  reread(): Promise<void>;
 }
 
-interface Known {
-  object: ApiObject;
-  readonly version: string;
-  readonly manifest: Manifest;
+interface How {
+  readonly onChange: OnChange;
+  readonly labelSelector?: string;
+  readonly metadataOnly?: boolean;
+  readonly notBefore?: string | undefined;
 }
-
-type Followed = Reflection & { readonly whenSynced: Promise<void> };
 
 /** From the first event to the refresh, and from one refresh to the next. */
 const REFRESH = { delayMs: 5, everyMs: 50 };
 const RETRY_MS = 2_000;
+/** To read one: the others wait for it. */
+const SECRET_MS = 5_000;
 
 /** Resolves once everything was listed whole, and what it names was read. */
 export async function openKube(options: KubeOptions): Promise<KubeSource> {
@@ -51,43 +58,49 @@ export async function openKube(options: KubeOptions): Promise<KubeSource> {
 class Kube implements KubeSource {
   readonly #client: ApiClient;
   readonly #options: KubeOptions;
-  readonly #kinds = new Map<string, readonly Followed[]>();
-  readonly #keySecrets: readonly Followed[];
+  readonly #kinds: ReadonlyMap<string, KindManifests>;
+  readonly #keySecrets: readonly KeySecrets[];
   readonly #otherSecrets: readonly Followed[];
-  readonly #ownSecrets: readonly Stored[];
   readonly #fetched: FetchedSecrets;
-  /** By identity. */
-  readonly #manifests = new Map<string, Known>();
-  readonly #readSecrets = new WeakMap<ApiObject, SecretObject>();
   readonly #refreshing: Wakeup;
+  #refreshed: Promise<void> = Promise.resolve();
   /** Secrets of our own that are not observed yet. */
   #hasWritten = false;
+  /** Whose Secrets were read; undefined: some may have to be read anew. */
+  #readFor: readonly Manifest[] | undefined;
+  /** How often. */
+  #othersChanged = 0;
   #observation: Observation = { manifests: [], secrets: [], problems: [] };
   #listener: () => void = () => {};
+  readonly #joinManifests = joiner<Manifest>();
+  readonly #joinSecrets = joiner<SecretObject>();
 
   constructor(options: KubeOptions) {
     this.#options = options;
     this.#client = options.client;
-    this.#refreshing = new Wakeup(() => this.#refresh(), {
+    this.#refreshing = new Wakeup(() => this.#refreshInTurn(), {
       ...REFRESH,
       onDefect: (error) => options.onFault(error as Error),
     });
-    for (const { kind, plural, group, version } of KINDS) {
-      this.#kinds.set(kind, this.#follow({ apiVersion: `${group}/${version}`, kind, plural }));
-    }
-    this.#keySecrets = this.#follow(SECRETS, { labelSelector: API_KEY_LABEL });
-    this.#otherSecrets = this.#follow(SECRETS, { labelSelector: `!${API_KEY_LABEL}`, metadataOnly: true });
-    this.#ownSecrets = this.#keySecrets.map((reflection) => new Stored(reflection));
-    this.#fetched = new FetchedSecrets(options);
+    this.#kinds = new Map(KINDS.map((row) => [row.kind, this.#followKind(row)]));
+    this.#keySecrets = this.#scopes().map((namespace) => this.#followKeySecrets(namespace));
+    this.#otherSecrets = this.#scopes().map((namespace) => this.#followOtherSecrets(namespace));
+    const client = new ApiClient(options.client.transport, SECRET_MS);
+    this.#fetched = new FetchedSecrets({ client, onFault: options.onFault });
   }
 
   async open(): Promise<void> {
     await Promise.all(this.#all().map(({ whenSynced }) => whenSynced));
-    await this.#refresh();
+    await this.#refreshInTurn();
+  }
+
+  async reread(): Promise<void> {
+    this.#readFor = undefined;
+    await this.#refreshInTurn();
   }
 
   observe(): Observation {
-    if (this.#hasWritten) this.#observe();
+    if (this.#hasWritten) this.#observe(this.#observation.manifests);
     return this.#observation;
   }
 
@@ -96,8 +109,8 @@ class Kube implements KubeSource {
   }
 
   seen(): Readonly<Record<string, string>> {
-    const collections = [...this.#kinds, ['Secret', this.#otherSecrets] as const];
-    const versions = collections.flatMap(([kind, followed]) =>
+    const kinds = [...this.#kinds].map(([kind, { followed }]) => [kind, followed] as const);
+    const versions = [...kinds, ['Secret', this.#otherSecrets] as const].flatMap(([kind, followed]) =>
       followed.map(({ resourceVersion }, place) => [
         collectionName(kind, this.#options.namespaces[place]),
         resourceVersion ?? '0',
@@ -107,15 +120,15 @@ class Kube implements KubeSource {
   }
 
   stored({ kind, namespace, name }: { kind: string; namespace: string; name: string }): ApiObject | undefined {
-    return find(this.#kinds.get(kind) ?? [], `${namespace}/${name}`);
+    return findIn(this.#kinds.get(kind)?.followed ?? [], `${namespace}/${name}`);
   }
 
   /** Rejects with 409 where the Secret exists: it is then the user's own. */
   async writeSecret(secret: GeneratedSecret): Promise<void> {
-    const owner = this.#manifests.get(secret.owner)?.manifest;
+    const owner = this.#ownerOf(secret);
     if (owner === undefined) throw new Error(`${secret.owner} is gone`);
     const written = await this.#client.create(SECRETS, secretFor(secret, owner), FIELD_MANAGER);
-    this.#ownSecrets[this.#placeOf(secret.namespace)]?.wrote(written);
+    this.#keySecrets[this.#placeOf(secret.namespace)]?.wrote(written);
     this.#hasWritten = true;
   }
 
@@ -124,114 +137,135 @@ class Kube implements KubeSource {
     for (const reflection of this.#all()) reflection.close();
   }
 
-  #follow(resource: Resource, how: { labelSelector?: string; metadataOnly?: boolean } = {}): readonly Followed[] {
-    const { namespaces, notBefore, onFault } = this.#options;
-    const scopes = namespaces.length === 0 ? [undefined] : namespaces;
-    return scopes.map((namespace) =>
-      reflect({
-        client: this.#client,
-        resource,
-        ...how,
-        ...(namespace === undefined ? {} : { namespace }),
-        ...(how.labelSelector === API_KEY_LABEL
-          ? {}
-          : { notBefore: notBefore[collectionName(resource.kind, namespace)] }),
-        onChange: () => this.#refreshing.wake(),
-        onFault,
-      }),
+  /** Namespaces; undefined: all. */
+  #scopes(): readonly (string | undefined)[] {
+    const { namespaces } = this.#options;
+    return namespaces.length === 0 ? [undefined] : namespaces;
+  }
+
+  #followKind({ kind, plural, group, version }: (typeof KINDS)[number]): KindManifests {
+    const resource = { apiVersion: `${group}/${version}`, kind, plural };
+    return new KindManifests((onChange) =>
+      this.#scopes().map((namespace) =>
+        this.#follow(resource, namespace, { onChange, notBefore: this.#notBefore(kind, namespace) }),
+      ),
     );
   }
 
+  #followKeySecrets(namespace: string | undefined): KeySecrets {
+    const owners = this.#kinds.get('ApiKey');
+    if (owners === undefined) throw new Error('there is no kind ApiKey');
+    return new KeySecrets(owners, (onChange) =>
+      this.#follow(SECRETS, namespace, { onChange, labelSelector: API_KEY_LABEL }),
+    );
+  }
+
+  #followOtherSecrets(namespace: string | undefined): Followed {
+    return this.#follow(SECRETS, namespace, {
+      labelSelector: `!${API_KEY_LABEL}`,
+      metadataOnly: true,
+      notBefore: this.#notBefore('Secret', namespace),
+      onChange: () => {
+        this.#othersChanged += 1;
+        this.#readFor = undefined;
+      },
+    });
+  }
+
+  #follow(resource: Resource, namespace: string | undefined, { onChange, ...how }: How): Followed {
+    return reflect({
+      client: this.#client,
+      resource,
+      namespace,
+      ...how,
+      onChange: (changed) => {
+        onChange(changed);
+        this.#refreshing.wake();
+      },
+      onFault: this.#options.onFault,
+    });
+  }
+
+  #notBefore(kind: string, namespace: string | undefined): string | undefined {
+    return this.#options.notBefore[collectionName(kind, namespace)];
+  }
+
   #all(): readonly Followed[] {
-    return [...[...this.#kinds.values()].flat(), ...this.#keySecrets, ...this.#otherSecrets];
+    const kinds = [...this.#kinds.values()].flatMap(({ followed }) => followed);
+    return [...kinds, ...this.#keySecrets.map(({ followed }) => followed), ...this.#otherSecrets];
+  }
+
+  #ownerOf({ owner }: GeneratedSecret): Manifest | undefined {
+    const [kind = '', key = ''] = owner.split(' ');
+    return this.#kinds.get(kind)?.get(key);
   }
 
   #placeOf(namespace: string): number {
-    const { namespaces } = this.#options;
-    return namespaces.length === 0 ? 0 : namespaces.indexOf(namespace);
+    return Math.max(0, this.#scopes().indexOf(namespace));
+  }
+
+  /** One at a time: the last one begun is the last to tell. */
+  #refreshInTurn(): Promise<void> {
+    const turn = this.#refreshed.then(() => this.#refresh());
+    this.#refreshed = turn.catch(() => {});
+    return turn;
   }
 
   /** Reads what is named and new before anything is told, so that no object is judged by half of what it names. */
   async #refresh(): Promise<void> {
-    const manifests = this.#readManifests();
+    const manifests = this.#joinManifests([...this.#kinds.values()].map((kind) => kind.read()));
+    await this.#readNamed(manifests);
+    if (this.#observe(manifests)) this.#listener();
+  }
+
+  async #readNamed(manifests: readonly Manifest[]): Promise<void> {
+    if (this.#readFor === manifests) return;
+    const changes = this.#othersChanged;
     const isComplete = await this.#fetched.read(this.#fetched.follow(this.#namedBy(manifests)));
+    this.#readFor = isComplete && changes === this.#othersChanged ? manifests : undefined;
     if (!isComplete) this.#refreshing.wake(RETRY_MS);
-    if (this.#observe()) this.#listener();
   }
 
   #namedBy(manifests: readonly Manifest[]): ReadonlyMap<string, ApiObject> {
     const named = new Map<string, ApiObject>();
-    for (const key of manifests.flatMap(namedSecrets)) {
-      const object = find(this.#otherSecrets, key);
-      if (object !== undefined && !isLeaving(object)) named.set(key, object);
+    for (const manifest of manifests) {
+      for (const key of this.#secretsOf(manifest)) {
+        const object = findIn(this.#otherSecrets, key);
+        if (object !== undefined && !isLeaving(object)) named.set(key, object);
+      }
     }
     return named;
   }
 
+  /** A bad edit takes nothing away from the version that is served in its place. */
+  #secretsOf(manifest: Manifest): readonly string[] {
+    const accepted = this.#options.accepted?.(manifest);
+    if (accepted === undefined || accepted === manifest) return namedSecrets(manifest);
+    return [...namedSecrets(manifest), ...namedSecrets(accepted)];
+  }
+
   /** Whether anything is other than before. */
-  #observe(): boolean {
+  #observe(manifests: readonly Manifest[]): boolean {
     this.#hasWritten = false;
-    const manifests = this.#readManifests();
-    const secrets = [...this.#readKeySecrets(), ...this.#fetched.secrets()];
+    const secrets = this.#joinSecrets([...this.#keySecrets.map((one) => one.read()), this.#fetched.secrets()]);
     const before = this.#observation;
-    if (isSame(before.manifests, manifests) && isSame(before.secrets, secrets)) return false;
+    if (before.manifests === manifests && before.secrets === secrets) return false;
     this.#observation = { manifests, secrets, problems: [] };
     return true;
   }
-
-  #readManifests(): readonly Manifest[] {
-    const manifests: Manifest[] = [];
-    const gone = new Set(this.#manifests.keys());
-    for (const [kind, followed] of this.#kinds) {
-      for (const object of followed.flatMap(({ objects }) => [...objects.values()])) {
-        if (isLeaving(object)) continue;
-        const key = `${kind} ${keyOf(object)}`;
-        gone.delete(key);
-        manifests.push(this.#manifestOf(key, object));
-      }
-    }
-    for (const key of gone) this.#manifests.delete(key);
-    return manifests;
-  }
-
-  /** The same as before where nothing changed that is judged: a new status must not cause anything. */
-  #manifestOf(key: string, object: ApiObject): Manifest {
-    const known = this.#manifests.get(key);
-    if (known?.object === object) return known.manifest;
-    const version = judgedVersion(object);
-    if (known?.version === version) {
-      known.object = object;
-      return known.manifest;
-    }
-    const manifest = manifestOf(object);
-    this.#manifests.set(key, { object, version, manifest });
-    return manifest;
-  }
-
-  *#readKeySecrets(): Generator<SecretObject> {
-    for (const stored of this.#ownSecrets) {
-      for (const object of stored.values()) {
-        if (isLeaving(object)) continue;
-        const secret = this.#readSecrets.get(object) ?? secretObjectOf(object);
-        this.#readSecrets.set(object, secret);
-        yield secret;
-      }
-    }
-  }
-}
-
-function find(followed: readonly Followed[], key: string): ApiObject | undefined {
-  for (const { objects } of followed) {
-    const object = objects.get(key);
-    if (object !== undefined) return object;
-  }
-  return undefined;
 }
 
 function collectionName(kind: string, namespace: string | undefined): string {
   return `${kind} ${namespace ?? '*'}`;
 }
 
-function isSame<T>(before: readonly T[], now: readonly T[]): boolean {
-  return before.length === now.length && before.every((one, index) => one === now[index]);
+/** Joins lists; gives the same list as before where each is the same as before. */
+function joiner<T>(): (lists: readonly (readonly T[])[]) => readonly T[] {
+  let before: readonly (readonly T[])[] = [];
+  let joined: readonly T[] = [];
+  return (lists) => {
+    if (lists.length !== before.length || lists.some((list, at) => list !== before[at])) joined = lists.flat();
+    before = lists;
+    return joined;
+  };
 }

@@ -3,9 +3,11 @@ import type { ApiObject } from '#crds/api/api-object.ts';
 import { API_GROUP } from '#crds/object.ts';
 import type { Manifest } from '../../world.ts';
 
+/** Without its status, which would be kept for as long as the manifest stands. */
 export function manifestOf(object: ApiObject): Manifest {
   const { name, namespace = '', uid, generation = 1 } = object.metadata;
-  return { kind: object.kind, namespace, name, uid, generation, raw: object, place: undefined };
+  const { status: _, ...raw } = object;
+  return { kind: object.kind, namespace, name, uid, generation, raw, place: undefined };
 }
 
 /** Equal for two versions of an object that are judged alike: its status, labels and so on do not matter. */

@@ -22,6 +22,18 @@ export function secretObjectOf(object: ApiObject): SecretObject {
   };
 }
 
+/** An ApiKey: `namespace/name`, and which of that name. */
+export interface Owner {
+  readonly key: string;
+  readonly uid: unknown;
+}
+
+/** For which ApiKey it was made; undefined: for none. */
+export function ownerOf({ metadata }: ApiObject): Owner | undefined {
+  const owner = metadata.ownerReferences?.find(({ kind, controller }) => kind === 'ApiKey' && controller === true);
+  return owner && { key: `${metadata.namespace}/${owner['name']}`, uid: owner['uid'] };
+}
+
 /** It exists, but what is in it cannot be had. */
 export function unreadableSecret(namespace: string, name: string, message: string): SecretObject {
   const refused = { reason: 'SecretRefused', message };
@@ -31,7 +43,8 @@ export function unreadableSecret(namespace: string, name: string, message: strin
 /** Goes with its owner when that is deleted. */
 export function secretFor({ namespace, name, values }: GeneratedSecret, owner: Manifest): ApiObject {
   const { apiVersion } = owner.raw as { apiVersion: string };
-  const { uid } = owner;
+  // Every object of an API server has one.
+  const { uid = '' } = owner;
   return {
     apiVersion: 'v1',
     kind: 'Secret',

@@ -1,11 +1,11 @@
 /** What a written object becomes before it is stored, and whether it may be. */
 import type { ApiObject } from '#crds/api/api-object.ts';
-import { objectName } from '#crds/object.ts';
 import { METADATA } from './built-in-schemas.ts';
 import { badRequest, type Cause, internal, invalid } from './failure.ts';
-import { type Fields, fieldsOf, isEmpty } from './fields.ts';
+import { fieldsOf, isEmpty } from './fields.ts';
 import { SYSTEM_METADATA } from './managers.ts';
-import { causeOf, type ResourceRow, requiredCause } from './resource-row.ts';
+import { metadataCauses } from './metadata-rules.ts';
+import { causeOf, type ResourceRow } from './resource-row.ts';
 import { fitted, schemaCauses } from './schema.ts';
 
 export interface Admitted {
@@ -29,7 +29,7 @@ export function admitted(row: ResourceRow, given: ApiObject): Admitted {
     kind,
     metadata: { ...Object.fromEntries([...system, ...kept]), name: metadata.name },
   };
-  return { object: row.prepare?.(object) ?? object, unknown: [...inner.unknown, ...known.unknown] };
+  return { object: row.prepare?.(object) ?? object, unknown: [...inner.unknown, ...known.unknown].sort() };
 }
 
 function refuseTypes(row: ResourceRow, value: unknown, metadata: unknown): void {
@@ -57,9 +57,7 @@ export function refuseUndeclared(row: ResourceRow, config: ApiObject): void {
 
 /** Items of a list that is a map have each its own keys. */
 function refuseDoubles(where: string, row: ResourceRow, config: ApiObject): void {
-  const conditions = fieldsOf(config['status'])['conditions'];
-  if (!row.hasStatus || !Array.isArray(conditions)) return;
-  const types = conditions.map((condition) => fieldsOf(condition)['type']);
+  const types = row.hasStatus ? conditionTypes(config) : [];
   const bare = types.indexOf(undefined);
   if (bare !== -1) {
     throw internal(
@@ -77,34 +75,32 @@ export function validate(row: ResourceRow, object: ApiObject, before: ApiObject 
   const { apiVersion: _, kind: __, metadata: ___, ...rest } = object;
   const structural = row.isTyped ? [] : schemaCauses(row.schema, rest, '');
   const causes = [
-    ...nameCauses(object),
-    ...finalizerCauses(object, before),
+    ...metadataCauses(object, before),
     ...structural,
     // Rules about values hold of what is well-formed.
-    ...(structural.length > 0 ? [] : row.rules(object, before)),
+    ...(structural.length > 0 ? uncheckedCauses(row) : row.rules(object, before)),
+    ...doubleCauses(row, object),
   ];
-  if (causes.length > 0) throw invalid(row, object.metadata.name ?? '', causes);
+  const { group = row.group } = { group: row.validatedGroup };
+  if (causes.length > 0) throw invalid({ ...row, group }, object.metadata.name ?? '', causes);
 }
 
-function nameCauses({ metadata: { name } }: ApiObject): Cause[] {
-  if (name === undefined || name === '') {
-    return [causeOf('metadata.name', 'Required value: name or generateName is required', requiredCause('').reason)];
-  }
-  if (objectName.safeParse(name).success) return [];
-  const why = 'a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "-" or "."';
-  return [causeOf('metadata.name', `Invalid value: ${JSON.stringify(name)}: ${why}`)];
+function uncheckedCauses({ hasRules }: ResourceRow): Cause[] {
+  const why = 'some validation rules were not checked because the object was invalid';
+  return hasRules ? [causeOf('<nil>', `Invalid value: ${why}`)] : [];
 }
 
-function finalizerCauses({ metadata }: ApiObject, before: ApiObject | undefined): Cause[] {
-  if (before?.metadata.deletionTimestamp === undefined) return [];
-  const known = finalizersOf(before.metadata);
-  const added = finalizersOf(metadata).filter((finalizer) => !known.includes(finalizer));
-  if (added.length === 0) return [];
-  const why = `no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`;
-  return [causeOf('metadata.finalizers', `Forbidden: ${why}`, 'FieldValueForbidden')];
+function doubleCauses({ hasStatus }: ResourceRow, object: ApiObject): Cause[] {
+  const types = hasStatus ? conditionTypes(object) : [];
+  return types.flatMap((type, index) => {
+    const message = `Duplicate value: {"type":${JSON.stringify(type)}}`;
+    return types.indexOf(type) === index
+      ? []
+      : [causeOf(`status.conditions[${index}]`, message, 'FieldValueDuplicate')];
+  });
 }
 
-export function finalizersOf(metadata: Fields): readonly string[] {
-  const { finalizers } = metadata;
-  return Array.isArray(finalizers) ? finalizers : [];
+function conditionTypes(object: ApiObject): unknown[] {
+  const conditions = fieldsOf(object['status'])['conditions'];
+  return Array.isArray(conditions) ? conditions.map((condition) => fieldsOf(condition)['type']) : [];
 }

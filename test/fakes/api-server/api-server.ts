@@ -29,11 +29,15 @@ export interface ApiServerOptions {
   readonly namespaces?: readonly string[];
   /** resourceVersion before the first write. Default 1,000. */
   readonly firstVersion?: number;
+  /** Until what has lost its owner is deleted. Default 0. */
+  readonly collectsAfterMs?: number;
 }
 
 export interface RestartOptions {
   /** Reads are of this version, until `catchUp()`; writes are of what is really stored. */
   readonly olderWorld?: number;
+  /** Of which alone that holds; none: of all. */
+  readonly olderKinds?: readonly Resource[];
 }
 
 /** Who writes by the methods of the server itself. */
@@ -51,7 +55,14 @@ export class ApiServer {
   readonly #parts: ServerParts;
   readonly #door: FrontDoor;
 
-  constructor({ latencyMs = 0, validatesSpecs = true, namespaces = [], firstVersion = 1_000 }: ApiServerOptions) {
+  constructor(options: ApiServerOptions) {
+    const {
+      latencyMs = 0,
+      validatesSpecs = true,
+      namespaces = [],
+      firstVersion = 1_000,
+      collectsAfterMs = 0,
+    } = options;
     this.#table = resourceTable(validatesSpecs);
     this.#store = new Store(firstVersion);
     this.#availability = new Availability(this.#store);
@@ -62,7 +73,10 @@ export class ApiServer {
     const [parts, availability, faults] = [this.#parts, this.#availability, new RequestFaults()];
     this.#door = new FrontDoor({ parts, availability, faults, latencyMs });
     this.faults = new Faults(faults, eventFaults, watches);
-    this.#garbage = new Garbage(this.#store, this.#table, (row, object) => this.#collect(row, object));
+    this.#garbage = new Garbage(this.#store, this.#table, {
+      afterMs: collectsAfterMs,
+      remove: (row, object) => this.#collect(row, object),
+    });
     for (const name of ['default', ...namespaces]) this.#ensureNamespace(name);
   }
 
@@ -159,9 +173,16 @@ export class ApiServer {
     this.#store.compact(this.#store.version);
   }
 
+  /** Compacts, and keeps neither the journal nor older worlds: for tests that last long. */
+  forget(): void {
+    this.#store.forget();
+    this.#journal.requests.length = 0;
+    this.#journal.writes.length = 0;
+  }
+
   /** Cuts every connection. */
-  restart({ olderWorld }: RestartOptions = {}): void {
-    this.#availability.setOlderWorld(olderWorld);
+  restart({ olderWorld: version, olderKinds: kinds }: RestartOptions = {}): void {
+    this.#availability.setOlderWorld(version === undefined ? undefined : { version, kinds });
     this.#door.cutAll();
   }
 

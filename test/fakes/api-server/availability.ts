@@ -1,9 +1,17 @@
 /** Whether the server answers, and up to which version it knows what happened. */
+import type { Resource } from '#crds/api/api-object.ts';
+import type { ReadView } from './reads.ts';
 import { refused } from './request-faults.ts';
 import type { Store } from './store.ts';
 
 /** `refuse`: no connection; `black-hole`: every byte is lost, and nobody is told. */
 export type Outage = 'refuse' | 'black-hole';
+
+export interface OlderWorld {
+  readonly version: number;
+  /** Of which alone it is; none: of all. */
+  readonly kinds?: readonly Resource[] | undefined;
+}
 
 const NEVER = new Promise<never>(() => {});
 
@@ -12,20 +20,26 @@ export class Availability {
   #outage: Outage | undefined;
   #paused: PromiseWithResolvers<void> | undefined;
   #pausedAt: number | undefined;
-  #olderWorld: number | undefined;
+  #olderWorld: OlderWorld | undefined;
 
   constructor(store: Store) {
     this.store = store;
   }
 
-  /** Of what is read. */
-  get version(): number {
-    return this.#olderWorld ?? this.#pausedAt ?? this.store.version;
+  /** What is read of a kind; from one moment to the next, as it is then. */
+  of({ apiVersion, plural }: Pick<Resource, 'apiVersion' | 'plural'>): ReadView {
+    const versionOf = () => this.#versionOf(apiVersion, plural);
+    return {
+      store: this.store,
+      get version() {
+        return versionOf();
+      },
+    };
   }
 
   /** undefined: reads are current again. */
-  setOlderWorld(version: number | undefined): void {
-    this.#olderWorld = version;
+  setOlderWorld(olderWorld: OlderWorld | undefined): void {
+    this.#olderWorld = olderWorld;
   }
 
   setOutage(outage: Outage | undefined): void {
@@ -48,5 +62,11 @@ export class Availability {
     if (this.#outage === 'refuse') throw refused();
     if (this.#outage === 'black-hole') await NEVER;
     await this.#paused?.promise;
+  }
+
+  #versionOf(apiVersion: string, plural: string): number {
+    const { version, kinds } = this.#olderWorld ?? {};
+    const isOlder = kinds?.some((kind) => kind.apiVersion === apiVersion && kind.plural === plural) ?? true;
+    return (isOlder ? version : undefined) ?? this.#pausedAt ?? this.store.version;
   }
 }

@@ -13,10 +13,11 @@ export function jsonOf(text: string | undefined, what: string): unknown {
   }
 }
 
-/** Of POST and PUT. apiVersion and kind may be left out. */
+/** Of POST and PUT. apiVersion and kind may be left out of built-in kinds. */
 export function writtenObject(text: string | undefined, { row, ...target }: Target): ApiObject {
   const what = `the object provided is unrecognized (must be of type ${row.kind})`;
   const given = fieldsOf(jsonOf(text, what));
+  if (!row.isTyped && !given['kind']) throw badRequest(`${what}: Object 'Kind' is missing`);
   const { apiVersion = row.apiVersion, kind = row.kind } = given;
   if (kind !== row.kind || apiVersion !== row.apiVersion) {
     throw badRequest(`${kind} in version "${apiVersion}" cannot be handled as a ${row.kind}`);

@@ -14,7 +14,7 @@ const MAX_NOTE_BYTES = 1_024;
 const dataRules: Rules = (object, before) => {
   const named = ['data', 'binaryData'].flatMap((field) =>
     Object.keys(fieldsOf(object[field]))
-      .filter((key) => !DATA_KEY.test(key) || key.length > 253)
+      .filter((key) => !DATA_KEY.test(key) || key.length > 253 || key === '.' || key.startsWith('..'))
       .map((key) => causeOf(`${field}[${key}]`, `Invalid value: ${JSON.stringify(key)}: a valid config key is needed`)),
   );
   return [...named, ...sizeCauses(object), ...sealCauses(object, before)];
@@ -26,7 +26,7 @@ function sizeCauses(object: ApiObject): Cause[] {
   const sizeOf = (values: unknown, encoding: 'utf8' | 'base64') =>
     Object.values(fieldsOf(values)).reduce((sum: number, value) => sum + Buffer.byteLength(String(value), encoding), 0);
   const size = sizeOf(object['data'], isText ? 'utf8' : 'base64') + sizeOf(object['binaryData'], 'base64');
-  const field = isText ? '' : 'data';
+  const field = isText ? '[]' : 'data';
   if (size <= MAX_DATA_BYTES) return [];
   return [causeOf(field, `Too long: may not be more than ${MAX_DATA_BYTES} bytes`, 'FieldValueTooLong')];
 }
@@ -57,22 +57,37 @@ export const leaseRules: Rules = (object) => {
   ];
 };
 
+const MAX_EVENT_WORD = 128;
+/** Where Events are that are about what has no namespace. */
+const CLUSTER_EVENT_NAMESPACES = ['default', 'kube-system'];
 const EVENT_WORDS = ['reportingController', 'reportingInstance', 'action', 'reason'];
 
 export const eventRules: Rules = (object, before) => {
   if (before !== undefined) return eventChangeCauses(object, before);
   const { namespace: about } = fieldsOf(object['regarding']);
-  const right = object.metadata.namespace === 'default' ? ['default', undefined] : [object.metadata.namespace];
-  const isElsewhere = !right.includes(about as string | undefined);
+  const isElsewhere = !about && !CLUSTER_EVENT_NAMESPACES.includes(object.metadata.namespace ?? '');
+  const { reportingController } = object;
+  const long = ['reason', 'action', 'reportingInstance'].filter(
+    (field) => String(object[field] ?? '').length > MAX_EVENT_WORD,
+  );
   const isLong = Buffer.byteLength(String(object['note'] ?? '')) > MAX_NOTE_BYTES;
   return [
     ...(isElsewhere ? [causeOf('involvedObject.namespace', 'Invalid value: does not match event.namespace')] : []),
     ...(object['eventTime'] ? [] : [requiredCause('eventTime')]),
     ...EVENT_WORDS.filter((field) => !object[field]).map(requiredCause),
+    ...(reportingController ? [] : [causeOf('reportingController', 'Invalid value: ""')]),
+    ...long.map((field) => causeOf(field, `Invalid value: "": can have at most ${MAX_EVENT_WORD} characters`)),
+    ...seriesCauses(object['series']),
     ...(isLong ? [causeOf('message', `Invalid value: "": can have at most ${MAX_NOTE_BYTES} characters`)] : []),
     ...(['Normal', 'Warning'].includes(String(object['type'])) ? [] : [causeOf('type', 'Invalid value: ""')]),
   ];
 };
+
+function seriesCauses(series: unknown): Cause[] {
+  const { count = 0 } = fieldsOf(series);
+  if (series === undefined || Number(count) >= 2) return [];
+  return [causeOf('series.count', 'Invalid value: "": should be at least 2')];
+}
 
 /** An Event counts up, and says no more. */
 function eventChangeCauses(object: ApiObject, before: ApiObject): Cause[] {

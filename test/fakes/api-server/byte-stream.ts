@@ -98,3 +98,11 @@ export class ByteStream implements AsyncIterable<Uint8Array> {
     for (const listener of this.#listeners.splice(0)) listener();
   }
 }
+
+/** A whole answer. */
+export function textStream(text: string): ByteStream {
+  const stream = new ByteStream();
+  stream.push(Buffer.from(text));
+  stream.end();
+  return stream;
+}

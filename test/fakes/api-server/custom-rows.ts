@@ -40,6 +40,7 @@ function customRow(kind: Kind, checksSpecs: boolean): ResourceRow {
     schema: schemaOf(kind),
     isTyped: false,
     namesItems: true,
+    hasRules: JSON.stringify(schemaOf(kind)).includes('x-kubernetes-validations'),
     rules: (object) => (checksSpecs ? specCauses(kind, object['spec']) : []),
   };
 }

@@ -1,6 +1,6 @@
 /** One request and its answer, as the client sees them: it may be given up, and its connection may break. */
 import type { ApiRequest, ApiResponse } from '#crds/api/transport.ts';
-import { ByteStream } from './byte-stream.ts';
+import { ByteStream, textStream } from './byte-stream.ts';
 import { reset } from './request-faults.ts';
 import type { Answer } from './requests.ts';
 
@@ -42,7 +42,7 @@ export class Exchange {
 
   /** `cutAfterBytes`: the connection breaks there. */
   respond({ status, headers, body }: Answer, cutAfterBytes: number | undefined): ApiResponse {
-    const stream = body instanceof ByteStream ? body : wholeStream(JSON.stringify(body));
+    const stream = body instanceof ByteStream ? body : textStream(`${JSON.stringify(body)}\n`);
     if (cutAfterBytes !== undefined) stream.cutAfter(cutAfterBytes, reset());
     this.#stream = stream;
     stream.onOver(() => this.end());
@@ -60,11 +60,4 @@ export class Exchange {
 
 function reasonOf({ signal }: ApiRequest): Error {
   return signal?.reason instanceof Error ? signal.reason : new Error('aborted');
-}
-
-function wholeStream(text: string): ByteStream {
-  const stream = new ByteStream();
-  stream.push(Buffer.from(`${text}\n`));
-  stream.end();
-  return stream;
 }

@@ -13,6 +13,8 @@ interface FailureOptions {
   readonly reason?: string | undefined;
   readonly details?: Fields | undefined;
   readonly retryAfterSeconds?: number | undefined;
+  /** Sent as text instead of a Status object. */
+  readonly text?: string | undefined;
   /** Of the Status object, e.g. where an expired list can go on. */
   readonly metadata?: Fields | undefined;
 }
@@ -35,6 +37,11 @@ export class Failure extends Error {
     this.status = options.status;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.#options = options;
+  }
+
+  /** undefined: the Status object is sent. */
+  get text(): string | undefined {
+    return this.#options.text;
   }
 
   /** As it is sent. */
@@ -61,7 +68,7 @@ export function qualified(name: string, group: string): string {
 }
 
 function detailsOf(name: string, group: string, kind: string, causes?: readonly Cause[]): Fields {
-  return defined({ name, group: group === '' ? undefined : group, kind, causes });
+  return defined({ name: name || undefined, group: group || undefined, kind: kind || undefined, causes });
 }
 
 export function badRequest(message: string): Failure {
@@ -81,6 +88,11 @@ export function notFound({ plural, group }: Subject, name: string): Failure {
 export function noSuchResource(): Failure {
   const message = 'the server could not find the requested resource';
   return new Failure(message, { status: 404, reason: 'NotFound', details: {} });
+}
+
+/** No such group, or no such version of it: told by the server's router, not by its API. */
+export function noSuchGroup(): Failure {
+  return new Failure('404 page not found', { status: 404, text: '404 page not found\n' });
 }
 
 export function methodNotAllowed(): Failure {
@@ -113,6 +125,13 @@ export function invalid({ kind, group }: Subject, name: string, causes: readonly
   const told = causes.map(({ field, message }) => `${field}: ${message}`);
   const message = `${qualified(kind, group)} "${name}" is invalid: ${told.length === 1 ? told[0] : `[${told.join(', ')}]`}`;
   return new Failure(message, { status: 422, reason: 'Invalid', details: detailsOf(name, group, kind, causes) });
+}
+
+/** A patch that makes what cannot be read, or has unknown fields that may not be, is itself invalid; other failures stay as they are. */
+export function unreadable(error: unknown): unknown {
+  if (!(error instanceof Failure) || error.status !== 400) return error;
+  const cause = { reason: 'FieldValueInvalid', message: `Invalid value: ${error.message}`, field: 'patch' };
+  return invalid({ kind: '', plural: '', group: '' }, '', [cause]);
 }
 
 export function terminating({ plural, group }: Subject, name: string, namespace: string): Failure {

@@ -10,24 +10,28 @@ interface Place {
   readonly key: string;
 }
 
-type Remove = (row: ResourceRow, object: ApiObject) => void;
+export interface Collecting {
+  /** From the end of an owner. */
+  readonly afterMs: number;
+  /** Deletes, or marks for deletion what has finalizers. */
+  readonly remove: (row: ResourceRow, object: ApiObject) => void;
+}
 
 export class Garbage {
   readonly #store: Store;
   readonly #namespaces: ResourceRow;
   readonly #table: ResourceTable;
-  readonly #remove: Remove;
+  readonly #collecting: Collecting;
   readonly #alive = new Set<string>();
   readonly #dependents = new Map<string, Map<string, Place>>();
   #due: Place[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** `remove`: deletes, or marks for deletion what has finalizers. */
-  constructor(store: Store, table: ResourceTable, remove: Remove) {
+  constructor(store: Store, table: ResourceTable, collecting: Collecting) {
     this.#store = store;
     this.#table = table;
     this.#namespaces = table.ofKind(NAMESPACES);
-    this.#remove = remove;
+    this.#collecting = collecting;
     store.onChange((change) => this.#see(change));
   }
 
@@ -69,13 +73,14 @@ export class Garbage {
       const due = this.#due;
       this.#due = [];
       for (const { row, key } of due) this.#judge(row, this.#store.get(row, key));
-    }, 0);
+    }, this.#collecting.afterMs);
   }
 
   #judge(row: ResourceRow, object: ApiObject | undefined): void {
     if (object === undefined) return;
     if (row === this.#namespaces) this.#endNamespace(object);
-    else if (this.#isOrphan(object) && object.metadata.deletionTimestamp === undefined) this.#remove(row, object);
+    else if (this.#isOrphan(object) && object.metadata.deletionTimestamp === undefined)
+      this.#collecting.remove(row, object);
   }
 
   #isOrphan(object: ApiObject): boolean {
@@ -93,7 +98,7 @@ export class Garbage {
         .map((object) => ({ row, object })),
     );
     for (const { row, object } of inside) {
-      if (object.metadata.deletionTimestamp === undefined) this.#remove(row, object);
+      if (object.metadata.deletionTimestamp === undefined) this.#collecting.remove(row, object);
     }
     if (inside.length === 0) this.#store.remove(this.#namespaces, namespace);
   }

@@ -94,7 +94,8 @@ export const SYSTEM_METADATA: readonly string[] = [
 export function ownedPart(row: ResourceRow, object: ApiObject | undefined, subresource: 'status' | undefined): Fields {
   if (object === undefined) return {};
   if (subresource !== undefined) return defined({ status: object['status'] });
-  const { apiVersion: _, kind: __, metadata, ...rest } = object;
+  const { apiVersion: _, kind: __, metadata, ...all } = object;
+  const rest = without(all, row.unowned ?? []);
   const owned = without(metadata, SYSTEM_METADATA);
   const fields = Object.entries(row.hasStatus ? without(rest, ['status']) : rest);
   return { ...Object.fromEntries(fields.filter(([, value]) => value !== null)), metadata: owned };

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject } from '#crds/api/api-object.ts';
-import { finalizersOf } from './admission.ts';
 import { type Fields, without } from './fields.ts';
+import { finalizersOf } from './metadata-rules.ts';
 import type { ResourceRow } from './resource-row.ts';
 import { NAMESPACES } from './resources.ts';
 import { timestamp } from './timestamp.ts';

@@ -113,7 +113,7 @@ function parsed(token: string): unknown {
 }
 
 /** Throws Failure 400. */
-export function wholeNumber(text: string, name: string): number {
+function wholeNumber(text: string, name: string): number {
   if (/^-?\d+$/.test(text)) return Number(text);
   throw badRequest(`invalid ${name}: Invalid value: ${JSON.stringify(text)}: it must be a whole number`);
 }

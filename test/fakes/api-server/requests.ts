@@ -1,11 +1,12 @@
 /** A request -> its answer: the one table of what the server can be asked for. */
 import type { ApiRequest } from '#crds/api/transport.ts';
-import type { ByteStream } from './byte-stream.ts';
+import type { Availability } from './availability.ts';
+import { type ByteStream, textStream } from './byte-stream.ts';
 import { Failure, methodNotAllowed } from './failure.ts';
 import type { Fields } from './fields.ts';
 import type { Journal } from './journal.ts';
 import { presentationOf } from './presentation.ts';
-import { type ReadView, readList, readOne } from './reads.ts';
+import { readList, readOne } from './reads.ts';
 import type { ResourceTable } from './resources.ts';
 import { type Target, targetOf } from './target.ts';
 import type { Watches } from './watches.ts';
@@ -21,7 +22,7 @@ export interface Answer {
 
 export interface ServerParts {
   readonly table: ResourceTable;
-  readonly view: ReadView;
+  readonly view: Availability;
   readonly writes: Writes;
   readonly watches: Watches;
   readonly journal: Journal;
@@ -71,8 +72,10 @@ export function subjectOf(request: ApiRequest, table: ResourceTable): RequestSub
 type Handler = (parts: ServerParts, asked: Asked) => Answer;
 
 const READERS: Readonly<Record<ReadVerb, Handler>> = {
-  get: ({ view }, { target, request }) => whole(200, readOne(view, target, presentationOf(request.accept))),
-  list: ({ view }, { target, request }) => whole(200, readList(view, target, presentationOf(request.accept))),
+  get: ({ view }, { target, request }) =>
+    whole(200, readOne(view.of(target.row), target, presentationOf(request.accept))),
+  list: ({ view }, { target, request }) =>
+    whole(200, readList(view.of(target.row), target, presentationOf(request.accept))),
   watch: ({ watches }, { who, target, request }) => ({
     status: 200,
     headers: JSON_HEADERS,
@@ -116,7 +119,9 @@ function whole(status: number, body: Fields): Answer {
 }
 
 export function failureAnswer(failure: Failure): Answer {
-  const { status, retryAfterSeconds, statusObject } = failure;
+  const { status, retryAfterSeconds, statusObject, text } = failure;
   const retry = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
+  if (text !== undefined)
+    return { status, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: textStream(text) };
   return { status, headers: { ...JSON_HEADERS, ...retry }, body: statusObject };
 }

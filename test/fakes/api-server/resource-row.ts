@@ -21,6 +21,14 @@ export interface ResourceRow extends Resource, Subject {
   readonly namesItems: boolean;
   /** Fills in what the server itself decides. */
   readonly prepare?: (object: ApiObject) => ApiObject;
+  /** Group that a refusal names, where it is another than the kind's. */
+  readonly validatedGroup?: string;
+  /** Whether the schema has rules that are no schema. */
+  readonly hasRules?: boolean;
+  /** Fields that are there whoever writes: what is in them is owned, they are not. */
+  readonly alwaysThere?: readonly string[];
+  /** Fields that nobody owns, with all that is in them. */
+  readonly unowned?: readonly string[];
   /** What is wrong besides the schema. `before`: what it replaces. */
   readonly rules: (object: ApiObject, before: ApiObject | undefined) => readonly Cause[];
 }

@@ -64,7 +64,8 @@ function activeNamespace(object: ApiObject): ApiObject {
 
 /** Fields that are shown even where there is nothing in them. */
 function withNulls(object: ApiObject, ...fields: readonly string[]): ApiObject {
-  return { ...object, ...Object.fromEntries(fields.map((field) => [field, object[field] ?? null])) };
+  const shown = (value: unknown) => (isEmpty(value) ? null : (value ?? null));
+  return { ...object, ...Object.fromEntries(fields.map((field) => [field, shown(object[field])])) };
 }
 
 const BUILT_IN: readonly ResourceRow[] = [
@@ -76,6 +77,7 @@ const BUILT_IN: readonly ResourceRow[] = [
   builtIn(SECRETS, { schema: SECRET, rules: secretRules, prepare: storedSecret }),
   builtIn(LEASES, {
     schema: LEASE,
+    alwaysThere: ['spec'],
     rules: leaseRules,
     createsOnReplace: true,
     replacesUnconditionally: false,
@@ -85,6 +87,8 @@ const BUILT_IN: readonly ResourceRow[] = [
     schema: EVENT,
     rules: eventRules,
     createsOnReplace: true,
+    validatedGroup: '',
+    unowned: ['deprecatedSource'],
     prepare: (object) => withNulls(object, 'deprecatedFirstTimestamp', 'deprecatedLastTimestamp'),
   }),
   builtIn(ENDPOINT_SLICES, {
@@ -93,7 +97,13 @@ const BUILT_IN: readonly ResourceRow[] = [
     counts: 'everything',
     prepare: (object) => withNulls(object, 'endpoints', 'ports'),
   }),
-  builtIn(NAMESPACES, { schema: NAMESPACE, rules: namespaceRules, isNamespaced: false, prepare: activeNamespace }),
+  builtIn(NAMESPACES, {
+    schema: NAMESPACE,
+    rules: namespaceRules,
+    isNamespaced: false,
+    unowned: ['spec', 'status'],
+    prepare: activeNamespace,
+  }),
 ];
 
 export interface ResourceTable {

@@ -69,6 +69,7 @@ const CAUSES: Readonly<Record<string, Omit<Cause, 'field'>>> = {
   required: { reason: 'FieldValueRequired', message: 'Required value' },
   enum: { reason: 'FieldValueNotSupported', message: 'Unsupported value' },
   type: { reason: 'FieldValueTypeInvalid', message: 'Invalid value: it has another type' },
+  format: { reason: 'FieldValueTypeInvalid', message: 'Invalid value: it is no date-time' },
 };
 
 /** What the schema refuses; unknown fields are no part of it. */

@@ -17,7 +17,8 @@ export class Store {
   readonly #objects = new Map<string, Map<string, ApiObject>>();
   readonly #changes: Change[] = [];
   readonly #listeners: ((change: Change) => void)[] = [];
-  readonly #first: number;
+  /** Before the first change that is kept. */
+  #first: number;
   #version: number;
   #compacted: number;
 
@@ -41,6 +42,13 @@ export class Store {
   /** Forgets what happened until `version`. */
   compact(version: number): void {
     this.#compacted = Math.max(this.#compacted, Math.min(version, this.#version));
+  }
+
+  /** Compacts everything, and keeps nothing of it: no older world can be read any more. */
+  forget(): void {
+    this.compact(this.#version);
+    this.#changes.length = 0;
+    this.#first = this.#version;
   }
 
   /** In the order of the changes; throws nothing. */

@@ -1,5 +1,5 @@
 /** A request's path -> what it is about. */
-import { noSuchResource } from './failure.ts';
+import { noSuchGroup, noSuchResource } from './failure.ts';
 import type { ResourceRow } from './resource-row.ts';
 import type { ResourceTable } from './resources.ts';
 
@@ -24,7 +24,9 @@ export function targetOf(path: string, table: ResourceTable): Target {
   const [first, second, ...others] = parts;
   const isScoped = first === 'namespaces' && others.length > 0 && others[0] !== 'status';
   const [plural = '', name, subresource, ...more] = isScoped ? others : parts;
-  const row = table.find(core ?? grouped ?? '', plural);
+  const version = core ?? grouped ?? '';
+  if (!table.rows.some(({ apiVersion }) => apiVersion === version)) throw noSuchGroup();
+  const row = table.find(version, plural);
   if (row === undefined || more.length > 0 || (isScoped && !row.isNamespaced)) throw noSuchResource();
   return { row, namespace: isScoped ? second : undefined, name, subresource: door(row, subresource), query };
 }

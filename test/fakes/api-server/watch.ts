@@ -5,10 +5,11 @@ import type { EventFaults, Sent } from './event-faults.ts';
 import { expired, type Failure } from './failure.ts';
 import type { Fields } from './fields.ts';
 import type { Presentation } from './presentation.ts';
-import { type ReadView, selectionOf, wholeNumber } from './reads.ts';
+import { type ReadView, selectionOf } from './reads.ts';
 import type { Selects } from './selectors.ts';
 import type { Change } from './store.ts';
 import type { Target } from './target.ts';
+import { type WatchQuery, watchQueryOf } from './watch-query.ts';
 
 export interface WatchOptions {
   readonly who: string;
@@ -19,7 +20,6 @@ export interface WatchOptions {
   readonly onClose: (watch: Watch) => void;
 }
 
-const DEFAULT_SECONDS = 2_700;
 const BOOKMARK_EVERY_MS = 60_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 
@@ -30,7 +30,7 @@ export class Watch {
   readonly #options: WatchOptions;
   readonly #selects: Selects;
   readonly #timers = new Set<ReturnType<typeof setTimeout>>();
-  readonly #wantsBookmarks: boolean;
+  readonly #query: WatchQuery;
   /** Up to which it has told. */
   #told: number;
   /** Of the newest bookmark, or where it began. */
@@ -43,17 +43,16 @@ export class Watch {
     this.who = options.who;
     this.target = options.target;
     this.#selects = selectionOf(options.target);
-    this.#wantsBookmarks = options.target.query.get('allowWatchBookmarks') === 'true';
+    this.#query = watchQueryOf(options.target.query);
     this.stream = new ByteStream();
     this.stream.onOver(() => this.#close());
-    const asked = options.target.query.get('resourceVersion') || '0';
-    this.#told = wholeNumber(asked, 'resourceVersion');
+    this.#told = this.#query.since ?? 0;
     this.#marked = this.#told;
     this.#begin();
   }
 
-  /** Tells what happened until `version`. */
-  advance(version: number): void {
+  /** Tells what happened until `version`, by default what is known by now. */
+  advance(version: number = this.#options.view.version): void {
     if (version <= this.#told) return;
     const changes = this.#options.view.store.changes(this.#told, version);
     this.#told = version;
@@ -61,12 +60,9 @@ export class Watch {
   }
 
   /** Where the client wants them, and if there is news of it. */
-  bookmark(version: number = this.#options.view.version, isInitialEnd = false): void {
+  bookmark(version: number = this.#options.view.version): void {
     this.advance(version);
-    if (!this.#wantsBookmarks || version < this.#told || version <= this.#marked) return;
-    this.#marked = version;
-    const object = this.#options.presentation.bookmark(this.target.row, version, isInitialEnd);
-    this.#send({ type: 'BOOKMARK', object });
+    if (version > this.#marked && version >= this.#told) this.#mark(version, false);
   }
 
   /** The last event: what it was told is not to be relied on. */
@@ -85,11 +81,22 @@ export class Watch {
     if (!this.#isLost) this.stream.push(Buffer.from(`${line}\n`));
   }
 
+  #mark(version: number, isInitialEnd: boolean): void {
+    if (!this.#query.wantsBookmarks) return;
+    this.#marked = version;
+    this.#send({
+      type: 'BOOKMARK',
+      object: this.#options.presentation.bookmark(this.target.row, version, isInitialEnd),
+    });
+  }
+
   #begin(): void {
     const { view } = this.#options;
-    if (this.#told === 0) this.#tellAll(view);
-    else if (this.#told < view.store.compactedVersion) {
-      this.error(expired(`too old resource version: ${this.#told} (${view.store.compactedVersion})`));
+    const { hasInitialEvents, since } = this.#query;
+    if (hasInitialEvents) this.#tellAll(view);
+    else if (since === undefined) this.#told = view.version;
+    else if (since < view.store.compactedVersion) {
+      this.error(expired(`too old resource version: ${since} (${view.store.compactedVersion})`));
       return;
     } else this.advance(view.version);
     this.#schedule();
@@ -100,12 +107,11 @@ export class Watch {
       this.#deliver('ADDED', object);
     }
     this.#told = version;
-    this.bookmark(version, true);
+    if (this.#query.marksInitialEnd) this.#mark(version, true);
   }
 
   #schedule(): void {
-    const seconds = wholeNumber(this.target.query.get('timeoutSeconds') ?? '0', 'timeoutSeconds');
-    const endMs = (seconds > 0 ? seconds : DEFAULT_SECONDS) * 1_000;
+    const endMs = this.#query.seconds * 1_000;
     this.#after(endMs, () => this.#end());
     if (endMs > BOOKMARK_BEFORE_END_MS) this.#after(endMs - BOOKMARK_BEFORE_END_MS, () => this.bookmark());
     this.#everyMinute();

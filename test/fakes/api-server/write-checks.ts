@@ -1,5 +1,5 @@
 /** Whether a write means the object that is stored, and says only what it may. */
-import type { ApiObject } from '#crds/api/api-object.ts';
+import { type ApiObject, keyOf } from '#crds/api/api-object.ts';
 import * as failures from './failure.ts';
 import type { Fields } from './fields.ts';
 import { causeOf, immutableCause, type ResourceRow } from './resource-row.ts';
@@ -19,10 +19,12 @@ export function checkVersion(row: ResourceRow, given: ApiObject, before: ApiObje
 }
 
 /** Of PUT, by either door. Throws Failure 409. */
-export function checkReplacedUid(row: ResourceRow, given: ApiObject, { metadata }: ApiObject): void {
+export function checkReplacedUid(row: ResourceRow, given: ApiObject, before: ApiObject): void {
   const { uid } = given.metadata;
+  const { metadata } = before;
   if (!uid || uid === metadata.uid) return;
-  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`;
+  const key = ['/registry', ...(row.isTyped ? [] : [row.group]), row.plural, keyOf(before)].join('/');
+  const why = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`;
   throw failures.conflict(row, metadata.name, why);
 }
 

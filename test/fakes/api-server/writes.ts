@@ -43,6 +43,8 @@ export type WriteVerb = 'create' | 'replace' | 'patch' | 'apply' | 'delete';
 type Handler = (target: Target, request: ApiRequest) => Written;
 
 const APPLY_TYPE = 'application/apply-patch+yaml';
+/** Beginning of the clients' User-Agent, which names a manager that does not name itself. */
+const USER_AGENT = 'model-gateway';
 const MERGE_TYPE = 'application/merge-patch+json';
 
 export class Writes {
@@ -63,6 +65,7 @@ export class Writes {
   /** Stores it all, or nothing. Throws Failure. */
   write(target: Target, request: ApiRequest): Written {
     const handler = this.#handlers[request.method];
+    checkContentType(request);
     const isCollection = target.name === undefined;
     const isPlaced = target.namespace !== undefined || !target.row.isNamespaced;
     if (handler === undefined || isCollection !== (request.method === 'POST') || !isPlaced) {
@@ -101,8 +104,8 @@ export class Writes {
       if (row.createsOnReplace && subresource === undefined) return this.#storeNew(target, given, 'replace');
       throw failures.notFound(row, given.metadata.name);
     }
-    checkVersion(row, given, before, !row.replacesUnconditionally);
     checkReplacedUid(row, given, before);
+    checkVersion(row, given, before, !row.replacesUnconditionally);
     return this.#update(target, before, given, 'replace');
   }
 
@@ -114,7 +117,11 @@ export class Writes {
     const given = addressed(fieldsOf(mergePatched(before, patch)) as ApiObject, target);
     checkVersion(target.row, given, before, false);
     checkPatchedUid(target, given, before);
-    return this.#update(target, before, given, 'patch');
+    try {
+      return this.#update(target, before, given, 'patch');
+    } catch (error) {
+      throw failures.unreadable(error);
+    }
   }
 
   #update(target: Target, before: ApiObject, given: ApiObject, verb: WriteVerb): Written {
@@ -122,7 +129,9 @@ export class Writes {
     const fresh = admitted(row, heir(row, before, given, subresource));
     refuseUnknown(target, fresh.unknown);
     const change = ownChanges(row, before, fresh.object, subresource);
-    const managers = afterUpdate(managersOf(before), writerOf(target, 'Update'), change);
+    const known = managersOf(before);
+    // What nobody owned when it was made stays so.
+    const managers = known.length === 0 ? [] : afterUpdate(known, writerOf(target, 'Update'), change);
     return this.#commit(target, before, { object: fresh.object, managers }, verb, fresh.unknown);
   }
 
@@ -168,7 +177,7 @@ export class Writes {
     const told = { status: 200, verb, before, unknown } as const;
     if (isDeepStrictEqual(object, before)) return { ...told, document: before, after: before, isChange: false };
     if (object.metadata.deletionTimestamp !== undefined && !isHeld(row, object)) {
-      this.#store.remove(row, object);
+      this.#store.remove(row, before);
       return { ...told, document: object, after: undefined, isChange: true };
     }
     const after = this.#store.put(row, object);
@@ -210,19 +219,27 @@ export class Writes {
   }
 }
 
+const WRITTEN_TYPES = ['application/json', 'application/yaml'];
+
+function checkContentType({ method, contentType = 'application/json' }: ApiRequest): void {
+  if (method === 'PATCH' || WRITTEN_TYPES.includes(contentType)) return;
+  throw failures.unsupportedMediaType(WRITTEN_TYPES);
+}
+
 function noManager(): failures.Failure {
   const cause = causeOf('fieldManager', 'Required value: is required for apply patch', 'FieldValueRequired');
   return failures.invalid({ kind: 'PatchOptions', group: 'meta.k8s.io', plural: '' }, '', [cause]);
 }
 
 function writerOf({ row, subresource, query }: Target, operation: Writer['operation']): Writer {
-  return { manager: query.get('fieldManager') || 'unknown', operation, apiVersion: row.apiVersion, subresource };
+  return { manager: query.get('fieldManager') || USER_AGENT, operation, apiVersion: row.apiVersion, subresource };
 }
 
 function ownChanges(row: ResourceRow, before: ApiObject | undefined, after: ApiObject, subresource?: 'status') {
   const schema = ownedSchema(row);
   const change = compared(ownedPart(row, before, subresource), ownedPart(row, after, subresource), schema);
-  return { ...change, added: new Set(ownable(change.added)) };
+  const there = new Set((row.alwaysThere ?? []).map((field) => `f:${field}`));
+  return { ...change, added: new Set(ownable(change.added).difference(there)) };
 }
 
 function withManagers(object: ApiObject, managers: readonly Managed[], before: readonly Managed[]): ApiObject {

@@ -55,7 +55,7 @@ const elapse = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 const namesOf = (writes: readonly { readonly name: string }[]) => writes.map(({ name }) => name).sort();
 
 describe('a status', () => {
-  it('is applied to the status subresource by our field manager, with the uid that it is meant for', async () => {
+  it('is applied to the status subresource by our field manager, with the uid and version that it is meant for', async () => {
     server.put('a', 4);
     writer.want([status('a', SERVED, { generation: 4 })]);
     await elapse(10);
@@ -64,7 +64,7 @@ describe('a status', () => {
     expect(write?.body).toEqual({
       apiVersion: 'modelgateway.dev/v1alpha1',
       kind: 'GatewayConfig',
-      metadata: { name: 'a', namespace: 'default', uid: 'uid-of-a' },
+      metadata: { name: 'a', namespace: 'default', uid: 'uid-of-a', resourceVersion: '1001' },
       status: {
         observedGeneration: 4,
         conditions: [

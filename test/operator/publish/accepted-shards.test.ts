@@ -68,7 +68,7 @@ describe('kept manifests', () => {
       manifest(`c-${index}`, { spec: { override_params: { text: String(index).repeat(4000) } } }),
     );
     const before = encodeAccepted(goodOf(large), 16);
-    expect(before.length).toBe(8);
+    expect(before.length).toBe(16);
     expect(encodeAccepted(goodOf(large), 4)).toHaveLength(4);
     const edited = large.map((one, index) => (index === 7 ? manifest('c-7', { generation: 4 }) : one));
     const after = encodeAccepted(goodOf(edited), 16);

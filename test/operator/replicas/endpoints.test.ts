@@ -2,9 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '#crds/api/api-object.ts';
 import { endpointsOf } from '#operator/replicas/endpoints.ts';
-import { type EndpointLine, slice } from './slice-server.ts';
+import { type EndpointLine, type SlicePort, slice } from './slice-server.ts';
 
-const said = (...slices: readonly ApiObject[]) => endpointsOf(slices).map(({ name, address }) => `${name} ${address}`);
+const said = (...slices: readonly ApiObject[]) =>
+  endpointsOf(slices).map(({ name, address, port }) =>
+    [name, address, port].filter((part) => part !== undefined).join(' '),
+  );
 
 describe('endpoints', () => {
   it.each<[string, EndpointLine, string[]]>([
@@ -44,16 +47,42 @@ describe('endpoints', () => {
     expect(said(odd, slice('b', [{ address: '10.0.0.1' }]))).toEqual(['10.0.0.1 10.0.0.1']);
   });
 
+  it.each<[string, SlicePort[] | null | undefined, string]>([
+    [
+      'a port that is called admin',
+      [
+        { name: 'http', port: 8787 },
+        { name: 'admin', port: 9000 },
+      ],
+      'gw-1 10.0.0.1 9000',
+    ],
+    ['ports of other names', [{ name: 'http', port: 8787 }, { name: null, port: 1 }, { port: 2 }], 'gw-1 10.0.0.1'],
+    ['a port admin without a number, which means all', [{ name: 'admin', port: null }], 'gw-1 10.0.0.1'],
+    ['no ports', [], 'gw-1 10.0.0.1'],
+    ['null for ports', null, 'gw-1 10.0.0.1'],
+    ['nothing about ports', undefined, 'gw-1 10.0.0.1'],
+  ])('of a slice with %s', (_, ports, expected) => {
+    expect(said(slice('a', [{ address: '10.0.0.1', pod: 'gw-1' }], 'IPv4', ports))).toEqual([expected]);
+  });
+
+  it('are several on one address where their slices differ in the port, with and without a pod', () => {
+    const at = (name: string, port: number, pod?: string) =>
+      slice(name, [{ address: '10.0.0.1', ...(pod === undefined ? {} : { pod }) }], 'IPv4', [{ name: 'admin', port }]);
+    expect(said(at('a', 1, 'gw-1'), at('b', 2, 'gw-2'))).toEqual(['gw-1 10.0.0.1 1', 'gw-2 10.0.0.1 2']);
+    expect(said(at('a', 1), at('b', 2), at('c', 1))).toEqual(['10.0.0.1 1 10.0.0.1 1', '10.0.0.1 2 10.0.0.1 2']);
+  });
+
   it('are the same in whatever order slices come', () => {
     const line = fc.record({
       address: fc.constantFrom('10.0.0.1', '10.0.0.2', '10.0.0.3'),
       pod: fc.constantFrom('gw-1', 'gw-2'),
       ready: fc.boolean(),
     });
-    const slices = fc.array(fc.array(line, { maxLength: 4 }), { minLength: 2, maxLength: 4 });
+    const ports = fc.constantFrom(undefined, [{ name: 'admin', port: 1 }], [{ name: 'admin', port: 2 }]);
+    const slices = fc.array(fc.tuple(fc.array(line, { maxLength: 4 }), ports), { minLength: 2, maxLength: 4 });
     fc.assert(
       fc.property(slices, (lists) => {
-        const objects = lists.map((lines, index) => slice(`s${index}`, lines));
+        const objects = lists.map(([lines, named], index) => slice(`s${index}`, lines, 'IPv4', named));
         expect(said(...objects.toReversed())).toEqual(said(...objects));
       }),
     );

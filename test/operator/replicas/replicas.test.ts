@@ -228,6 +228,24 @@ describe('replicas', () => {
     expect(said()).toEqual(['gw-6 3']);
   });
 
+  it('are asked at the port admin of their slice, and are other ones when it is another', async () => {
+    await start();
+    const at9 = (port: number) =>
+      slice('gateway-9', [{ address: '10.0.0.9', pod: 'gw-9' }], 'IPv4', [{ name: 'admin', port }]);
+    gateways.set('http://10.0.0.9:9001', at(3));
+    server.put(at9(9001));
+    await elapse(100);
+    expect(replicas.replicas()).toEqual([
+      { name: 'gw-9', address: '10.0.0.9', port: 9001, generation: 3, hash: 'hash-3', reachable: true },
+    ]);
+    server.put(at9(9002));
+    await elapse(100);
+    expect(said()).toEqual(['gw-9 0 (silent)']);
+    expect(new Set(asked.map(({ origin }) => origin))).toEqual(
+      new Set(['http://10.0.0.9:9001', 'http://10.0.0.9:9002']),
+    );
+  });
+
   it('are asked some at a time, however many there are', async () => {
     await start(...Array.from({ length: 200 }, () => at(3)));
     expect(said().filter((line) => line.endsWith(' 3'))).toHaveLength(200);
@@ -254,6 +272,31 @@ describe('onChange', () => {
     await elapse(300);
     expect(changes).toBeGreaterThanOrEqual(1);
     expect(changes).toBeLessThanOrEqual(3);
+  });
+
+  it('tells once where all serve it, and waits a little while some do not', async () => {
+    await start(at(3), at(3), at(3));
+    changes = 0;
+    for (const index of [0, 1]) gateways.set(originOf(index), at(4));
+    replicas.ask(4);
+    await elapse(100);
+    expect(changes).toBe(0);
+    await elapse(100);
+    expect(changes).toBe(1);
+    gateways.set(originOf(2), at(4));
+    await elapse(120);
+    expect(changes).toBe(2);
+  });
+
+  it('tells at once where the last one serves it, though others were not told of yet', async () => {
+    await start(at(3), at(3), at(3));
+    changes = 0;
+    for (const index of [0, 1, 2]) gateways.set(originOf(index), at(4));
+    replicas.ask(4);
+    await elapse(20);
+    expect(changes).toBe(1);
+    await elapse(1_000);
+    expect(changes).toBe(1);
   });
 
   it('tells of replicas that come and go, and not of slices that are written anew', async () => {

@@ -10,12 +10,23 @@ export interface EndpointLine {
   readonly terminating?: boolean;
 }
 
-export function slice(name: string, endpoints: readonly EndpointLine[], addressType = 'IPv4'): ApiObject {
+export interface SlicePort {
+  readonly name?: string | null;
+  readonly port?: number | null;
+}
+
+export function slice(
+  name: string,
+  endpoints: readonly EndpointLine[],
+  addressType = 'IPv4',
+  ports?: readonly SlicePort[] | null,
+): ApiObject {
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: { name, namespace: 'gateways', labels: { 'kubernetes.io/service-name': 'gateway' } },
     addressType,
+    ...(ports === undefined ? {} : { ports }),
     endpoints: endpoints.map(({ address, pod, ready, terminating }) => ({
       addresses: [address],
       conditions: { ...(ready === undefined ? {} : { ready }), ...(terminating === undefined ? {} : { terminating }) },
