@@ -1,6 +1,7 @@
 /** A cluster as a test uses it. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { inject } from 'vitest';
 import {
   type ApiAnswer,
@@ -15,6 +16,8 @@ import { startControllers, startFakeNodes } from './controllers.ts';
 import type { FoundParts } from './parts.ts';
 import { runCommand } from './run-command.ts';
 
+const CRD_ATTEMPTS = 5;
+const CRD_PAUSE_MS = 200;
 const CRDS = join(import.meta.dirname, '..', '..', 'crds', 'generated');
 
 /** What the set-up of the run hands to the test files. */
@@ -112,7 +115,17 @@ export class Cluster {
     const apply = ['apply', '--server-side', '--force-conflicts', '-f', CRDS];
     // Another suite may install them in the same moment.
     await this.kubectl(apply).catch(() => this.kubectl(apply));
-    await this.kubectl(['wait', '--for=condition=Established', '--timeout=30s', '-f', CRDS]);
+    const wait = ['wait', '--for=condition=Established', '--timeout=30s', '-f', CRDS];
+    // A CRD that has no status yet is an error to it, not something to wait for.
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.kubectl(wait);
+        return;
+      } catch (error) {
+        if (attempt === CRD_ATTEMPTS) throw error;
+        await setTimeout(CRD_PAUSE_MS);
+      }
+    }
   }
 
   #tool(part: 'kubectl' | 'helm', args: readonly string[], input: string | undefined): Promise<string> {

@@ -22,6 +22,8 @@ export interface ControlPlaneOptions {
   readonly users?: readonly User[];
   /** false: every watch is answered from etcd, so that a compaction alone makes an old one answer 410. Default true. */
   readonly watchCache?: boolean;
+  /** Notes every request in the folder's `audit.log`: a JSON line each, as `audit.k8s.io/v1` Event. Default false. */
+  readonly audit?: boolean;
 }
 
 const READY_TIMEOUT_MS = 60_000;
@@ -69,14 +71,15 @@ export class ControlPlane {
   async start(): Promise<void> {
     this.#writeKeys();
     this.#writeUsers();
+    this.#writeAuditPolicy();
     this.run('etcd', etcdFlags({ ...this.#ports, folder: this.#folder.path }));
     await this.startApiServer();
   }
 
   /** On the port and the data that it had. Resolves when it is ready. */
   async startApiServer(): Promise<void> {
-    const { watchCache = true } = this.#options;
-    this.run('kube-apiserver', apiServerFlags({ ...this.#ports, folder: this.#folder.path, watchCache }));
+    const { watchCache = true, audit = false } = this.#options;
+    this.run('kube-apiserver', apiServerFlags({ ...this.#ports, folder: this.#folder.path, watchCache, audit }));
     await this.until('the API server to be ready', () => this.#isReady());
   }
 
@@ -196,6 +199,11 @@ export class ControlPlane {
     });
     writeFileSync(this.#path('sa.key'), privateKey, { mode: 0o600 });
     writeFileSync(this.#path('sa.pub'), publicKey);
+  }
+
+  #writeAuditPolicy(): void {
+    const policy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] };
+    writeFileSync(this.#path('audit.json'), JSON.stringify({ ...policy, omitStages: ['RequestReceived'] }));
   }
 
   #writeUsers(): void {

@@ -1,18 +1,25 @@
-/** Builds and starts the shared control plane, once in a run, if a selected test file calls describeCluster. */
+/**
+ * Once in a run, if a selected test file calls describeCluster: builds and starts the shared control plane. If one calls
+ * describeHelm, and no helm is at hand: builds that.
+ */
 import { readFileSync } from 'node:fs';
 import type { TestProject } from 'vitest/node';
 import { buildParts } from './build.ts';
 import type { ClusterState } from './cluster.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 import type { LeftOut } from './describe-cluster.ts';
-import { CORE_PARTS } from './parts.ts';
+import { CORE_PARTS, onPath } from './parts.ts';
 
 /** What vitest calls before the first test file; what it returns, after the last line of the report. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   let plane: ControlPlane | undefined;
   let isPrepared = false;
   const prepare = async (files: readonly string[]) => {
-    if (isPrepared || !files.some(needsCluster)) return;
+    const calls = callsIn(files);
+    if (isPrepared || !calls.has('describeCluster')) {
+      if (calls.has('describeHelm')) await prepareHelm();
+      return;
+    }
     isPrepared = true;
     const built = await buildParts({ env: process.env, say });
     const isWhole = CORE_PARTS.every((part) => built.found[part] !== undefined);
@@ -32,8 +39,15 @@ function say(line: string): void {
   process.stderr.write(`cluster: ${line}\n`);
 }
 
-function needsCluster(path: string): boolean {
-  return readFileSync(path, 'utf8').includes('describeCluster(');
+async function prepareHelm(): Promise<void> {
+  if (onPath('helm', process.env) === undefined) await buildParts({ env: process.env, say, parts: ['helm'] });
+}
+
+const CALLS = ['describeCluster', 'describeHelm'] as const;
+
+function callsIn(files: readonly string[]): ReadonlySet<(typeof CALLS)[number]> {
+  const texts = files.map((path) => readFileSync(path, 'utf8'));
+  return new Set(CALLS.filter((call) => texts.some((text) => text.includes(`${call}(`))));
 }
 
 function leftOut({ vitest }: TestProject): LeftOut[] {

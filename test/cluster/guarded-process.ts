@@ -35,6 +35,11 @@ export class GuardedProcess {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
+  /** Resolves once it has ended, however it did. */
+  async ended(): Promise<void> {
+    await this.#exited;
+  }
+
   /** SIGSTOP and SIGCONT too. */
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
@@ -46,9 +51,14 @@ export class GuardedProcess {
     await this.#exited;
   }
 
+  /** What the file has. */
+  log(): string {
+    return readFileSync(this.#logFile, 'utf8');
+  }
+
   /** The end of what it wrote. */
   logTail(): string {
-    const lines = readFileSync(this.#logFile, 'utf8').trimEnd().split('\n').slice(-LOG_TAIL_LINES);
+    const lines = this.log().trimEnd().split('\n').slice(-LOG_TAIL_LINES);
     return lines.map((line) => line.slice(0, MAX_LINE_CHARACTERS)).join('\n');
   }
 }

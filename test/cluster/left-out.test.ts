@@ -1,10 +1,13 @@
 /** What a run says of the suites that it left out, in a real run of its own. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { type NetworkInterfaceInfo, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isContinuousIntegration } from './continuous-integration.ts';
+import { lackingOn } from './describe-cluster.ts';
+import { externalAddress, NO_ADDRESS } from './external-address.ts';
 import { leftOutLines } from './global-setup.ts';
+import { onPath } from './parts.ts';
 import { CommandFailed, runCommand } from './run-command.ts';
 
 const REPOSITORY = join(import.meta.dirname, '..', '..');
@@ -79,6 +82,79 @@ describe('a run on a machine that has no parts and no Go', () => {
     },
     RUN_TIMEOUT_MS,
   );
+});
+
+/** Of the user's own, where helm is on the PATH, nothing is built. */
+describe.skipIf(onPath('helm', process.env) !== undefined)('a run whose suites need helm and no cluster', () => {
+  it(
+    'leaves them out where there is no Go',
+    async () => {
+      const { status, output } = await run('test/helm/notes.test.ts', {});
+      expect(status).toBe(0);
+      expect(output.slice(output.indexOf('Duration'))).toMatch(/^ {2}helm: .* none could be built: install Go/m);
+    },
+    RUN_TIMEOUT_MS,
+  );
+
+  it(
+    'builds helm, and nothing else, before the first of them',
+    async () => {
+      const path = join(folder, 'building');
+      mkdirSync(path);
+      const find = 'while [ $# -gt 1 ]; do [ "$1" = -o ] && output=$2; shift; done';
+      const helm = 'printf "#!/bin/sh\\necho helm that was built >&2; exit 1\\n" > "$output"; chmod +x "$output"';
+      writeFileSync(join(path, 'go'), `#!/bin/sh\n[ "$1" = version ] && exit 0\n${find}\n${helm}\n`);
+      chmodSync(join(path, 'go'), 0o755);
+      const env = { PATH: `${path}:${process.env.PATH}`, XDG_CACHE_HOME: path };
+      const { output } = await run('test/helm/notes.test.ts', env);
+      expect(output.match(/^cluster: building (.*) \(/m)?.[1]).toBe('helm');
+      expect(output).toContain('helm that was built');
+      expect(output).not.toContain('LEFT OUT');
+    },
+    RUN_TIMEOUT_MS,
+  );
+});
+
+describe('what is lacking', () => {
+  const missing = { helm: 'broken' };
+  it.each([
+    ['nothing', { found: { etcd: '/etcd' }, missing, address: '10.0.0.1' }, ['etcd', 'address'], {}],
+    [
+      'a part',
+      { found: {}, missing, address: undefined },
+      ['etcd', 'helm'],
+      { etcd: 'it was not looked for', ...missing },
+    ],
+    ['an address', { found: {}, missing, address: undefined }, ['address'], { address: NO_ADDRESS }],
+  ] as const)('%s', (_, machine, needs, reasons) => {
+    expect(Object.fromEntries(lackingOn(machine, needs))).toEqual(reasons);
+  });
+});
+
+describe('the address of this machine', () => {
+  const at = (family: string, address: string, internal = false) =>
+    ({
+      ...{ address, family, internal, netmask: '', mac: '', cidr: null },
+      ...(family === 'IPv6' ? { scopeid: 0 } : {}),
+    }) as NetworkInterfaceInfo;
+  const loopback = [at('IPv4', '127.0.0.1', true), at('IPv6', '::1', true)];
+
+  it.each<[string, NetworkInterfaceInfo[], object | undefined]>([
+    [
+      'is the first of IPv4',
+      [at('IPv6', 'fd00::2'), at('IPv4', '192.0.2.2'), at('IPv4', '192.0.2.3')],
+      { address: '192.0.2.2', addressType: 'IPv4' },
+    ],
+    [
+      'is one of IPv6 where there is no other',
+      [at('IPv6', 'fe80::1'), at('IPv6', 'fd00::2')],
+      { address: 'fd00::2', addressType: 'IPv6' },
+    ],
+    ['is none that one network alone knows', [at('IPv6', 'fe80::1'), at('IPv4', '169.254.0.7')], undefined],
+    ['is no loopback', [], undefined],
+  ])('%s', (_, eth0, expected) => {
+    expect(externalAddress({ lo: loopback, eth0 })).toEqual(expected);
+  });
 });
 
 describe('the last lines', () => {

@@ -1,7 +1,7 @@
 /** The programs that a control plane is made of: where they come from, and where they are on this machine. */
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 
 interface PartRow {
   /** Folder beside this file that has the Go module. */
@@ -75,6 +75,12 @@ export function findParts(env: Environment): FoundParts {
     return path === undefined ? [] : [[part, path] as const];
   });
   return Object.fromEntries(rows);
+}
+
+/** Path of a program on the PATH; undefined: there is none. */
+export function onPath(program: string, env: Environment): string | undefined {
+  const folders = (env.PATH ?? '').split(delimiter);
+  return folders.map((folder) => join(folder, program)).find(isProgram);
 }
 
 function isProgram(path: string): boolean {

@@ -25,8 +25,20 @@ export function etcdFlags({ folder, etcdPort, peerPort }: Place): string[] {
   ];
 }
 
-export function apiServerFlags({ folder, port, etcdPort, watchCache }: Place & { watchCache: boolean }): string[] {
+export interface ServerOptions {
+  readonly watchCache: boolean;
+  /** Notes every request in `audit.log`, by the policy in `audit.json`. */
+  readonly audit: boolean;
+}
+
+export function apiServerFlags({ folder, port, etcdPort, watchCache, audit }: Place & ServerOptions): string[] {
+  const auditFlags = [
+    `--audit-log-path=${join(folder, 'audit.log')}`,
+    `--audit-policy-file=${join(folder, 'audit.json')}`,
+    '--audit-log-mode=blocking',
+  ];
   return [
+    ...(audit ? auditFlags : []),
     `--etcd-servers=http://127.0.0.1:${etcdPort}`,
     // Signs its own certificate into this folder, which is kept for the next start.
     `--cert-dir=${folder}`,
