@@ -3,7 +3,7 @@ import { describe, it } from 'vitest';
 import { isContinuousIntegration } from '../cluster/continuous-integration.ts';
 import { hasHelm } from './helm.ts';
 
-const REASON = 'helm: there is none on the PATH, and none is built yet (a run of test/helm/cluster.test.ts builds it)';
+const REASON = 'helm: there is none on the PATH, and none could be built: install Go 1.26 (https://go.dev/dl/)';
 
 /** `describe` where this machine has helm. Elsewhere the suite is left out, which the end of the run's output says; in CI it fails. */
 export function describeHelm(name: string, body: () => void): void {

@@ -1,10 +1,9 @@
 /** The real helm, run on the chart. */
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { findParts } from '../cluster/parts.ts';
+import { findParts, onPath } from '../cluster/parts.ts';
 import type { Manifest } from './manifest.ts';
 
 export const REPOSITORY = join(import.meta.dirname, '..', '..');
@@ -22,21 +21,7 @@ export interface Release {
   readonly values?: object;
 }
 
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function onPath(): string | undefined {
-  const folders = (process.env.PATH ?? '').split(delimiter);
-  return folders.map((folder) => join(folder, 'helm')).find(isExecutable);
-}
-
-const BINARY = findParts(process.env).helm ?? onPath();
+const BINARY = findParts(process.env).helm ?? onPath('helm', process.env);
 
 /** Whether this machine has a helm. */
 export const hasHelm = BINARY !== undefined;

@@ -1,18 +1,32 @@
 /** Operator and gateway with the chart's own arguments, accounts and roles, on a real API server. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type OwnCluster, startOwnCluster } from '../cluster/cluster.ts';
 import { describeCluster } from '../cluster/describe-cluster.ts';
 import { waitFor } from '../fakes/wait-for.ts';
 import { type Folder, makeFolder } from '../operator/folder.ts';
-import { CHART, REPOSITORY } from './helm.ts';
-import { at } from './manifest.ts';
+import { askedBy, rightsIn } from './audit.ts';
+import { CHART, REPOSITORY, render } from './helm.ts';
+import { at, only, type PodSpec } from './manifest.ts';
+import { rulesOf } from './rights.ts';
 import { type Component, type Running, run } from './running.ts';
 
 const DEMO = 'model-gateway-demo';
 const RELEASE = { name: 'edge', namespace: 'gw', values: { watchNamespaces: [DEMO], snapshot: { maxShards: 2 } } };
 const PATIENCE_MS = 30_000;
+const NODE = join(REPOSITORY, 'node_modules', 'node', 'bin', 'node');
+
+/** Rights that a role has for cases that this suite does not bring about. */
+const UNUSED: Readonly<Record<Component, readonly string[]>> = {
+  // Events are counted up by what happens again, ten seconds apart.
+  operator: ['patch events.events.k8s.io'],
+  gateway: [],
+};
 
 describeCluster('operator and gateway by the chart', () => {
   let own: OwnCluster;
@@ -22,7 +36,7 @@ describeCluster('operator and gateway by the chart', () => {
   beforeAll(async () => {
     folder = makeFolder();
     for (const name of ['snapshot', 'state']) mkdirSync(folder.at(name));
-    own = await startOwnCluster();
+    own = await startOwnCluster({ audit: true });
     const { cluster } = own;
     await cluster.kubectl(['apply', '-f', join(REPOSITORY, 'crds/examples/cluster/0-namespace.yaml')]);
     const install = ['install', RELEASE.name, CHART, '--namespace', RELEASE.namespace, '--create-namespace'];
@@ -90,11 +104,103 @@ describeCluster('operator and gateway by the chart', () => {
     );
   });
 
+  const published = (name: string) =>
+    own.cluster.kubectl(['get', ...name.split('/'), '-n', 'gw', '-o', 'jsonpath={.data}{.binaryData}']);
+
+  it('what others do to what is published is mended', { timeout: 90_000 }, async () => {
+    const { cluster } = own;
+    const objects = [
+      'configmap/edge-snapshot-index',
+      'configmap/edge-snapshot-0',
+      'secret/edge-keys-0',
+      'secret/edge-accepted-0',
+    ];
+    for (const object of objects) {
+      const [before, [kind = '', name = '']] = [await published(object), object.split('/')];
+      const isMended = async () => (await published(object).catch(() => '')) === before;
+      const content = name === 'edge-snapshot-0' ? 'binaryData' : 'data';
+      const patch = { [content]: { index: 'eA==', shard: 'eA==' } };
+      await cluster.kubectl(['patch', kind, name, '-n', 'gw', '--type=merge', '-p', JSON.stringify(patch)]);
+      await waitFor(isMended, `${object}, which was changed`, PATIENCE_MS);
+      await cluster.kubectl(['label', kind, name, '-n', 'gw', 'modelgateway.dev/snapshot-']);
+      await waitFor(
+        async () => (await field(object, 'gw', '{.metadata.labels}')).includes('modelgateway.dev/snapshot'),
+        `${object}, whose label was taken away`,
+        PATIENCE_MS,
+      );
+      await cluster.kubectl(['delete', kind, name, '-n', 'gw']);
+      await waitFor(isMended, `${object}, which was deleted`, PATIENCE_MS);
+    }
+    for (const [kind, name] of [
+      ['configmap', 'edge-snapshot-1'],
+      ['secret', 'edge-accepted-1'],
+    ] as const) {
+      await cluster.kubectl(['create', ...(kind === 'secret' ? ['secret', 'generic'] : [kind]), name, '-n', 'gw']);
+      await cluster.kubectl(['label', kind, name, '-n', 'gw', 'modelgateway.dev/snapshot=edge']);
+      await waitFor(
+        async () => (await field(`${kind}/${name}`, 'gw', '{.metadata.name}')) === '',
+        `${name} to go`,
+        PATIENCE_MS,
+      );
+    }
+    expect((await ask()).status).toBe(200);
+  });
+
+  describe('the command of `helm test`, run by hand', () => {
+    const spec = only(render(RELEASE), 'Pod', 'edge-test')['spec'] as PodSpec;
+    const host = 'http://edge-gateway.gw/';
+
+    /** At another place, and with so many tries. */
+    async function runAt(origin: string, tries: number) {
+      const args = spec.containers[0]?.args ?? [];
+      expect(args.join()).toContain(host);
+      const moved = args.map((arg) => arg.replace(host, `${origin}/`).replace('attempt < 30', `attempt < ${tries}`));
+      const child = spawn(NODE, moved, { stdio: ['ignore', 'pipe', 'inherit'] });
+      let out = '';
+      child.stdout.on('data', (chunk) => {
+        out += chunk;
+      });
+      const [code] = await once(child, 'close');
+      return { code, out };
+    }
+
+    it('is content with a gateway', async () => {
+      const { code, out } = await runAt(await told('gateway', 'listening', 'api'), 30);
+      expect([code, out]).toEqual([0, expect.stringContaining('401 authentication_error')]);
+    });
+
+    it.each([
+      [
+        'what is no gateway',
+        (request: IncomingMessage, response: ServerResponse) => response.writeHead(401).end(request.url),
+      ],
+      ['one who lets anybody in', (_: IncomingMessage, response: ServerResponse) => response.end('{"object": "list"}')],
+    ])('is not content with %s', async (_title, handler) => {
+      const server = createServer(handler).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      expect((await runAt(`http://127.0.0.1:${port}`, 1)).code).toBe(1);
+      server.close();
+    });
+  });
+
   it('a key that is deleted opens nothing', { timeout: 60_000 }, async () => {
     expect((await ask()).status).toBe(200);
     await own.cluster.kubectl(['delete', '-n', DEMO, 'apikey', '--all']);
     await waitFor(async () => (await ask()).status === 401, 'a refusal', PATIENCE_MS);
   });
+
+  it.each(['operator', 'gateway'] as const)(
+    'the %s asked for what it may, and may no more than it asks for',
+    (component) => {
+      const account = `edge-${component}`;
+      const asked = askedBy(own.cluster.access.folder, 'gw', account);
+      expect(asked.filter(({ code }) => code === 403 || code === 401)).toEqual([]);
+      const granted = [RELEASE.namespace, DEMO].flatMap((namespace) => rulesOf(render(RELEASE), account, namespace));
+      const used = new Set(asked.map(({ right }) => right));
+      expect([...rightsIn(granted).difference(used)].sort()).toEqual([...UNUSED[component]].sort());
+    },
+  );
 
   it('neither was refused anything', () => {
     for (const [component, { log }] of running) {
