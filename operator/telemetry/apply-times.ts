@@ -22,8 +22,9 @@ export class ApplyTimes {
     const known = new Map<string, Known>();
     for (const status of statuses) {
       if (status.isDuplicate) continue;
-      const entry = this.#entryOf(status, this.#isFirst ? undefined : seenAtMs);
-      known.set(identityOf(status), entry);
+      const identity = identityOf(status);
+      const entry = this.#entryOf(identity, status, this.#isFirst ? undefined : seenAtMs);
+      known.set(identity, entry);
       if (entry.sinceMs === undefined || conditionOf(status, 'Programmed')?.status !== 'True') continue;
       times.push(nowMs - entry.sinceMs);
       entry.sinceMs = undefined;
@@ -33,9 +34,8 @@ export class ApplyTimes {
     return times;
   }
 
-  #entryOf(status: ObjectStatus, sinceMs: number | undefined): Known {
-    const { uid, generation } = status;
-    const before = this.#known.get(identityOf(status));
+  #entryOf(identity: string, { uid, generation }: ObjectStatus, sinceMs: number | undefined): Known {
+    const before = this.#known.get(identity);
     return before?.uid === uid && before?.generation === generation ? before : { uid, generation, sinceMs };
   }
 }

@@ -31,9 +31,8 @@ export class PassLog {
 
   /** Lines for what is other than at the last pass. */
   pass(pass: Pass): void {
-    const known = new Set(pass.statuses.map(identityOf));
     const troubles = troublesOf(pass.statuses);
-    const lines = [...this.#publication(pass), ...this.#changes(troubles, known), ...this.#newFailures(pass)];
+    const lines = [...this.#publication(pass), ...this.#changes(troubles, pass.statuses), ...this.#newFailures(pass)];
     this.#troubles = troubles;
     this.#failures = pass.writeFailures;
     this.#generation = pass.generation;
@@ -48,14 +47,16 @@ export class PassLog {
     yield { level: 'info', message: 'snapshot published', fields };
   }
 
-  *#changes(troubles: ReadonlyMap<string, Trouble>, known: ReadonlySet<string>): Generator<Line> {
+  *#changes(troubles: ReadonlyMap<string, Trouble>, statuses: Pass['statuses']): Generator<Line> {
     for (const [object, { reason, message }] of troubles) {
       const before = this.#troubles.get(object);
       if (before?.reason === reason && before.message === message) continue;
       yield { level: 'warn', message: 'object not in order', fields: { object, reason, message } };
     }
-    for (const object of this.#troubles.keys()) {
-      if (troubles.has(object)) continue;
+    const solved = [...this.#troubles.keys()].filter((object) => !troubles.has(object));
+    if (solved.length === 0) return;
+    const known = new Set(statuses.map(identityOf));
+    for (const object of solved) {
       yield { level: 'info', message: known.has(object) ? 'object in order' : 'object removed', fields: { object } };
     }
   }

@@ -1,6 +1,7 @@
 /**
  * `npm run bench -- [--only unary,burst] [--rounds 5] [--seconds 5]`: the gateway beside nginx (the yardstick) and no proxy (the
- * limit), interleaved in one run, on one core each; prints one Markdown table. Exit status 1 where a goal is missed.
+ * limit), interleaved in one run, on one core each; prints one Markdown table. `npm run bench -- cluster` measures the way from
+ * a manifest to the gateways instead: see `cluster/cluster-bench.ts`. Exit status 1 where a goal is missed.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -118,19 +119,28 @@ function readFlags() {
   return { scenarios, rounds: Number(values.rounds ?? 5), seconds: Number(values.seconds ?? 5) };
 }
 
-const { scenarios, rounds, seconds } = readFlags();
-const missing = ['nginx', 'taskset'].filter((command) => !has(command));
-if (missing.length > 0) throw new Error(`The bench needs ${missing.join(' and ')}: install it first.`);
-if (cpus().length < 2) throw new Error('The bench needs two cores: one for the proxy, one for all the rest.');
-const directory = mkdtempSync(join(tmpdir(), 'model-gateway-bench-'));
-const stage = await startStage(directory, new Set(scenarios.flatMap(({ contestants }) => contestants)));
-try {
-  const results = [];
-  for (const scenario of scenarios) results.push(await runScenario(scenario, stage, directory, rounds, seconds));
-  const text = table(results);
-  console.log(`${text}\n\n${circumstances(rounds, seconds)}`);
-  process.exitCode = text.includes('**missed**') ? 1 : 0;
-} finally {
-  await stage.stop();
-  rmSync(directory, { recursive: true, force: true });
+async function runGatewayBench(): Promise<boolean> {
+  const { scenarios, rounds, seconds } = readFlags();
+  const missing = ['nginx', 'taskset'].filter((command) => !has(command));
+  if (missing.length > 0) throw new Error(`The bench needs ${missing.join(' and ')}: install it first.`);
+  if (cpus().length < 2) throw new Error('The bench needs two cores: one for the proxy, one for all the rest.');
+  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-bench-'));
+  const stage = await startStage(directory, new Set(scenarios.flatMap(({ contestants }) => contestants)));
+  try {
+    const results = [];
+    for (const scenario of scenarios) results.push(await runScenario(scenario, stage, directory, rounds, seconds));
+    const text = table(results);
+    console.log(`${text}\n\n${circumstances(rounds, seconds)}`);
+    return !text.includes('**missed**');
+  } finally {
+    await stage.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
 }
+
+const [which, ...rest] = process.argv.slice(2);
+const isMet =
+  which === 'cluster'
+    ? await (await import('./cluster/cluster-bench.ts')).runClusterBench(rest)
+    : await runGatewayBench();
+process.exitCode = isMet ? 0 : 1;

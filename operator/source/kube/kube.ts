@@ -64,6 +64,8 @@ class Kube implements KubeSource {
   readonly #fetched: FetchedSecrets;
   readonly #refreshing: Wakeup;
   #refreshed: Promise<void> = Promise.resolve();
+  /** What was accepted once is what is fallen back to for as long as it stands. */
+  readonly #namedByAccepted = new WeakMap<Manifest, readonly string[]>();
   /** Secrets of our own that are not observed yet. */
   #hasWritten = false;
   /** Whose Secrets were read; undefined: some may have to be read anew. */
@@ -239,9 +241,12 @@ class Kube implements KubeSource {
 
   /** A bad edit takes nothing away from the version that is served in its place. */
   #secretsOf(manifest: Manifest): readonly string[] {
+    const known = this.#namedByAccepted.get(manifest);
+    if (known !== undefined) return known;
+    const named = namedSecrets(manifest);
     const accepted = this.#options.accepted?.(manifest);
-    if (accepted === undefined || accepted === manifest) return namedSecrets(manifest);
-    return [...namedSecrets(manifest), ...namedSecrets(accepted)];
+    if (accepted === manifest) this.#namedByAccepted.set(manifest, named);
+    return accepted === undefined || accepted === manifest ? named : [...named, ...namedSecrets(accepted)];
   }
 
   /** Whether anything is other than before. */

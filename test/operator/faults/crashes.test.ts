@@ -11,7 +11,6 @@ useStages();
 const STEP_MS = 4_000;
 /** A new process is ready, waits for the Lease of the dead one, and catches up. */
 const RECOVERY_MS = 22_000;
-const TIMEOUT_MS = 120_000;
 
 /** Of one process, its Lease included. */
 function writesOf(stage: Stage, who = 'operator-0'): number {
@@ -61,36 +60,28 @@ async function end(deaths: readonly number[] = [], options: StageOptions = {}): 
 }
 
 describe('O1: a crash', () => {
-  it(
-    'after any write leaves what the next operator brings to the same end',
-    async () => {
-      const { outcome, writes } = await end();
-      expect(writes).toBeGreaterThan(80);
-      for (let number = 1; number <= writes; number++) {
-        const after = await end([number]);
-        expect(after.died, `write ${number}`).toBe(1);
-        expect(after.outcome, `write ${number}`).toEqual(outcome);
-      }
-    },
-    TIMEOUT_MS,
-  );
+  it('after any write leaves what the next operator brings to the same end', async () => {
+    const { outcome, writes } = await end();
+    expect(writes).toBeGreaterThan(80);
+    for (let number = 1; number <= writes; number++) {
+      const after = await end([number]);
+      expect(after.died, `write ${number}`).toBe(1);
+      expect(after.outcome, `write ${number}`).toEqual(outcome);
+    }
+  });
 
-  it(
-    'again and again, with writes under way at the same time, changes nothing of the end either',
-    async () => {
-      const { outcome } = await end();
-      const deaths = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 2, maxLength: 4 });
-      await fc.assert(
-        fc.asyncProperty(deaths, fc.constantFrom(0, 3, 40), async (numbers, latencyMs) => {
-          const after = await end(numbers, { latencyMs });
-          expect(after.died).toBeGreaterThan(0);
-          expect(after.outcome).toEqual(outcome);
-        }),
-        { numRuns: 20 },
-      );
-    },
-    TIMEOUT_MS,
-  );
+  it('again and again, with writes under way at the same time, changes nothing of the end either', async () => {
+    const { outcome } = await end();
+    const deaths = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 2, maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(deaths, fc.constantFrom(0, 3, 40), async (numbers, latencyMs) => {
+        const after = await end(numbers, { latencyMs });
+        expect(after.died).toBeGreaterThan(0);
+        expect(after.outcome).toEqual(outcome);
+      }),
+      { numRuns: 20 },
+    );
+  });
 });
 
 describe('O1: a restart', () => {
@@ -116,20 +107,16 @@ describe('O1: a restart', () => {
 });
 
 describe('O1: an answer that is lost', () => {
-  it.each(['POST', 'PUT', 'PATCH'] as const)(
-    'of any %s changes nothing of the end',
-    async (method) => {
-      const { outcome } = await end();
-      for (let nth = 1, hits = 1; hits > 0; nth++) {
-        const stage = openStage();
-        const lost = stage.server.faults.onRequest({ who: 'operator-0', method, nth, times: 1 }, { cutAfterBytes: 0 });
-        await work(stage);
-        hits = lost.hits;
-        expect(stage.outcome, `${method} ${nth}`).toEqual(outcome);
-        expect(nth > 10 || hits === 1).toBe(true);
-        await stage.close();
-      }
-    },
-    TIMEOUT_MS,
-  );
+  it.each(['POST', 'PUT', 'PATCH'] as const)('of any %s changes nothing of the end', async (method) => {
+    const { outcome } = await end();
+    for (let nth = 1, hits = 1; hits > 0; nth++) {
+      const stage = openStage();
+      const lost = stage.server.faults.onRequest({ who: 'operator-0', method, nth, times: 1 }, { cutAfterBytes: 0 });
+      await work(stage);
+      hits = lost.hits;
+      expect(stage.outcome, `${method} ${nth}`).toEqual(outcome);
+      expect(nth > 10 || hits === 1).toBe(true);
+      await stage.close();
+    }
+  });
 });

@@ -11,8 +11,6 @@ import { apiKey, BEGINNING, config, integration, mapping, STEPS, secret } from '
 
 useStages();
 
-const TIMEOUT_MS = 120_000;
-
 async function running(): Promise<Stage> {
   const stage = openStage();
   stage.start();
@@ -167,31 +165,27 @@ describe('O5: events', () => {
       500,
       ['duplicate', 'swap', { delayMs: 30 }, { delayMs: 300 }, { delayMs: 2_000 }] as const,
     ],
-  ])(
-    'that %s end the same, with no more writes than without',
-    async (_, everyMs, faults) => {
-      const { outcome, ...reference } = await work(() => {}, everyMs).then((stage) => ({
-        outcome: stage.outcome,
-        changes: changes(stage),
-      }));
-      const plan = fc.array(fc.tuple(fc.constantFrom(...faults), fc.nat(4)), {
-        minLength: STEPS.length,
-        maxLength: STEPS.length,
-      });
-      await fc.assert(
-        fc.asyncProperty(plan, async (distortions) => {
-          const left = [...distortions];
-          const stage = await work((server) => {
-            const [fault, skips] = left.shift() ?? [faults[0], 0];
-            server.faults.onEvent({ who: 'operator-0', nth: 1 + skips, times: 6 }, fault as EventFault);
-          });
-          expect(stage.outcome).toEqual(outcome);
-          expect(changes(stage)).toBeLessThanOrEqual(reference.changes);
-          await stage.close();
-        }),
-        { numRuns: 20 },
-      );
-    },
-    TIMEOUT_MS,
-  );
+  ])('that %s end the same, with no more writes than without', async (_, everyMs, faults) => {
+    const { outcome, ...reference } = await work(() => {}, everyMs).then((stage) => ({
+      outcome: stage.outcome,
+      changes: changes(stage),
+    }));
+    const plan = fc.array(fc.tuple(fc.constantFrom(...faults), fc.nat(4)), {
+      minLength: STEPS.length,
+      maxLength: STEPS.length,
+    });
+    await fc.assert(
+      fc.asyncProperty(plan, async (distortions) => {
+        const left = [...distortions];
+        const stage = await work((server) => {
+          const [fault, skips] = left.shift() ?? [faults[0], 0];
+          server.faults.onEvent({ who: 'operator-0', nth: 1 + skips, times: 6 }, fault as EventFault);
+        });
+        expect(stage.outcome).toEqual(outcome);
+        expect(changes(stage)).toBeLessThanOrEqual(reference.changes);
+        await stage.close();
+      }),
+      { numRuns: 20 },
+    );
+  });
 });

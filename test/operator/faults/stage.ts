@@ -1,5 +1,5 @@
 /** The whole operator against an API server in memory, with gateways that serve what it publishes; in virtual time. */
-import { afterEach, expect } from 'vitest';
+import { afterEach, expect, vi } from 'vitest';
 import { ENDPOINT_SLICES } from '#crds/api/api-object.ts';
 import type { Publication } from '#operator/loop.ts';
 import { type Operator, startOperator } from '#operator/operator.ts';
@@ -12,6 +12,8 @@ import { PretendGateway } from './pretend-gateway.ts';
 
 export const ORGANISATION = 'model-gateway';
 export const LEASE = `${RELEASE}-operator`;
+/** Of real time: a busy machine is slow. */
+const TIMEOUT_MS = 180_000;
 const SERVICE = `${RELEASE}-gateway`;
 const ADMIN_PORT = 8_788;
 
@@ -43,6 +45,7 @@ const stages: Stage[] = [];
 
 /** In each test of the file time passes only by `pass`, and what was opened is closed. */
 export function useStages(): void {
+  vi.setConfig({ testTimeout: TIMEOUT_MS, hookTimeout: TIMEOUT_MS });
   useVirtualTime();
   afterEach(async () => {
     for (const stage of stages.splice(0)) await stage.close();
