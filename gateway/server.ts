@@ -17,6 +17,7 @@ import { type BreakerReading, createMetrics } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
 import { Connections } from './upstream/connections.ts';
 import { Deadlines } from './upstream/deadlines.ts';
+import { beginYoung } from './young-objects.ts';
 
 const LIMITS: TimeLimits = {
   firstByteMs: 300_000,
@@ -66,6 +67,7 @@ export interface Gateway {
 
 /** Rejects with the listener's error (`EADDRINUSE`, ...) where a port cannot be had. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  beginYoung();
   const loads = new SnapshotLoads(options.maxShards);
   const gateway = await makeState(options, loads);
   const simulator = await startSimulator();
