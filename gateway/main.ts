@@ -1,9 +1,10 @@
 /** A gateway of a cluster: serves what the operator publishes. */
 import { existsSync } from 'node:fs';
 import type { ApiClient } from '#crds/api/api-client.ts';
-import { answerAndExit, endOnSignals, projectVersion, refuseToStart } from '#crds/command/entry.ts';
+import { readCommandLine } from '#crds/command/command-line.ts';
+import { endOnSignals, projectVersion, refuseToStart } from '#crds/command/entry.ts';
 import { type ListenError, listenProblem } from '#crds/command/listen-problem.ts';
-import { type FlagValues, helpOf, parseFlags } from '#crds/command/parse-flags.ts';
+import type { FlagValues } from '#crds/command/parse-flags.ts';
 import type { FeedSources, RunningFeed } from './feed/start-feed.ts';
 import { GATEWAY_FLAGS } from './flags.ts';
 import type { Gateway } from './server.ts';
@@ -20,7 +21,7 @@ const TOKEN_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 /** One for the watch, the rest for shards. */
 const API_CONNECTIONS = 8;
 
-const flags = readFlags();
+const { values: flags } = readCommandLine(GATEWAY_FLAGS, USAGE, { environment: process.env });
 const { gateway, feed } = await start(flags);
 const { origin, adminOrigin, log } = gateway;
 endOnSignals(async () => {
@@ -31,19 +32,6 @@ endOnSignals(async () => {
 log.event('info', 'listening', { api: origin, admin: adminOrigin, version: projectVersion() });
 
 if (!flags['no-api-watch']) await followApi(feed);
-
-function readFlags(): Flags {
-  const parsed = parseFlags(GATEWAY_FLAGS, {
-    argv: process.argv.slice(2),
-    environment: process.env,
-    takesPaths: false,
-  });
-  if ('problem' in parsed) refuseToStart(parsed.problem);
-  const { values } = parsed;
-  if (values.help) answerAndExit(`${USAGE}\n${helpOf(GATEWAY_FLAGS)}`);
-  if (values.version) answerAndExit(projectVersion());
-  return values;
-}
 
 async function start({ host, port, 'admin-host': adminHost, 'admin-port': adminPort }: Flags): Promise<Started> {
   // Loaded here, so that --help and a wrong flag are answered at once.

@@ -1,15 +1,9 @@
 /** Embedded mode: operator and gateway in one process, on directories of manifests. */
 import { join, resolve } from 'node:path';
-import {
-  answerAndExit,
-  assertExist,
-  endOnSignals,
-  PROJECT_ROOT,
-  projectVersion,
-  refuseToStart,
-} from '#crds/command/entry.ts';
+import { readCommandLine } from '#crds/command/command-line.ts';
+import { assertExist, endOnSignals, PROJECT_ROOT, projectVersion, refuseToStart } from '#crds/command/entry.ts';
 import { type ListenError, listenProblem } from '#crds/command/listen-problem.ts';
-import { type FlagValues, helpOf, parseFlags } from '#crds/command/parse-flags.ts';
+import type { FlagValues } from '#crds/command/parse-flags.ts';
 import { CATALOG } from '#gateway/catalog.ts';
 import type { Gateway } from '#gateway/server.ts';
 import { newKey } from './compile/new-key.ts';
@@ -60,15 +54,7 @@ endOnSignals(async () => {
 });
 
 function readFlags(): Flags {
-  const parsed = parseFlags(EMBEDDED_FLAGS, {
-    argv: process.argv.slice(2),
-    environment: process.env,
-    takesPaths: false,
-  });
-  if ('problem' in parsed) refuseToStart(parsed.problem);
-  const { values } = parsed;
-  if (values.help) answerAndExit(`${USAGE}\n${helpOf(EMBEDDED_FLAGS)}`);
-  if (values.version) answerAndExit(projectVersion());
+  const { values } = readCommandLine(EMBEDDED_FLAGS, USAGE, { environment: process.env });
   if (values.open && !isLoopback(values.host)) {
     refuseToStart(
       `--open: is for a loopback host only, and --host is ${values.host}: everybody could call without a key`,

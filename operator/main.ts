@@ -1,19 +1,17 @@
 /** The operator of a cluster. */
 import { hostname } from 'node:os';
 import { ApiError } from '#crds/api/api-error.ts';
-import { answerAndExit, endOnSignals, projectVersion, refuseToStart } from '#crds/command/entry.ts';
+import { readCommandLine } from '#crds/command/command-line.ts';
+import { endOnSignals, projectVersion, refuseToStart } from '#crds/command/entry.ts';
 import { type ListenError, listenProblem } from '#crds/command/listen-problem.ts';
-import { type FlagValues, helpOf, parseFlags } from '#crds/command/parse-flags.ts';
 import { OPERATOR_FLAGS } from './flags.ts';
 import type { Operator } from './operator.ts';
-
-type Flags = FlagValues<typeof OPERATOR_FLAGS>;
 
 const USAGE =
   'Usage: node operator/main.ts [flags]\n\nTurns the custom resources of a cluster into what its gateways serve.\n';
 const NOT_SYNCED = 'not every collection was listed yet';
 
-const flags = readFlags();
+const { values: flags } = readCommandLine(OPERATOR_FLAGS, USAGE, { environment: process.env });
 const [
   { openLog },
   { Complaints },
@@ -102,17 +100,4 @@ log.event('info', 'ready');
 /** A server that is away is one complaint, whatever was asked of it; what it refuses, each is one. */
 function samenessOf(error: Error): string {
   return error instanceof ApiError && error.isPassing ? `${error.status} ${error.reason}` : error.message;
-}
-
-function readFlags(): Flags {
-  const parsed = parseFlags(OPERATOR_FLAGS, {
-    argv: process.argv.slice(2),
-    environment: process.env,
-    takesPaths: false,
-  });
-  if ('problem' in parsed) refuseToStart(parsed.problem);
-  const { values } = parsed;
-  if (values.help) answerAndExit(`${USAGE}\n${helpOf(OPERATOR_FLAGS)}`);
-  if (values.version) answerAndExit(projectVersion());
-  return values;
 }

@@ -1,7 +1,7 @@
 /** Checks manifests offline with the operator's own compile. Exit status: 0 all accepted, 1 some refused, 2 wrong usage. */
 import { resolve } from 'node:path';
-import { answerAndExit, assertExist, projectVersion, refuseToStart } from '#crds/command/entry.ts';
-import { helpOf, parseFlags } from '#crds/command/parse-flags.ts';
+import { readCommandLine } from '#crds/command/command-line.ts';
+import { assertExist, refuseToStart } from '#crds/command/entry.ts';
 import { CATALOG } from '#gateway/catalog.ts';
 import { compile } from './compile/compile.ts';
 import { VALIDATE_FLAGS } from './flags.ts';
@@ -12,10 +12,7 @@ const USAGE =
   'Usage: npm run validate -- [flags] PATH...\n\nChecks manifests: files, or directories with all below them.\n';
 
 const here = process.env.INIT_CWD ?? process.cwd();
-const parsed = parseFlags(VALIDATE_FLAGS, { argv: process.argv.slice(2), environment: process.env, takesPaths: true });
-if ('problem' in parsed) refuseToStart(parsed.problem);
-if (parsed.values.help) answerAndExit(`${USAGE}\n${helpOf(VALIDATE_FLAGS)}`);
-if (parsed.values.version) answerAndExit(projectVersion());
+const parsed = readCommandLine(VALIDATE_FLAGS, USAGE, { environment: process.env, takesPaths: true });
 if (parsed.paths.length === 0) refuseToStart('validate: name at least one file or directory; see --help');
 const paths = parsed.paths.map((path) => resolve(here, path));
 assertExist('validate', paths);
