@@ -1,6 +1,7 @@
 /** A whole gateway: public listener, admin listener, the snapshot in use, and its way out. */
 
 import type { LineSink } from '#crds/command/line-writer.ts';
+import type { LogLevel } from '#crds/command/log.ts';
 import { SNAPSHOT_FORMAT } from '#crds/snapshot/contract.ts';
 import type { EncodedSnapshot } from '#crds/snapshot/encode.ts';
 import { startAdmin } from './admin.ts';
@@ -12,7 +13,7 @@ import { Roster } from './roster.ts';
 import { Breakers } from './route/breakers.ts';
 import { RetryBudgets } from './route/retry-budget.ts';
 import { type Ack, SnapshotLoads } from './snapshot/snapshot-loads.ts';
-import { createLog, type Log, type LogLevel } from './telemetry/log.ts';
+import { createLog, type Log } from './telemetry/log.ts';
 import { type BreakerReading, createMetrics } from './telemetry/metrics.ts';
 import { startTracing } from './telemetry/tracing.ts';
 import { Connections } from './upstream/connections.ts';

@@ -1,5 +1,10 @@
 /** How long to wait before the next try: twice as long each time, up to a bound, never twice the same. */
 
+/** Bound of the waits while the server is away: what comes back shall be noticed soon. */
+export const AWAY_MOST_MS = 5_000;
+/** Most of what a server asks for by Retry-After. */
+export const RETRY_AFTER_MOST_MS = 300_000;
+
 export interface BackoffOptions {
   /** Bound of the first wait. Default 200. */
   readonly firstMs?: number;

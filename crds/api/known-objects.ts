@@ -1,6 +1,6 @@
 /** What a collection holds, as far as lists and events have told; what they tell late changes nothing. */
 import { type ApiObject, keyOf } from './api-object.ts';
-import { compareVersions } from './resource-version.ts';
+import { compareVersions, isSameVersion } from './resource-version.ts';
 import type { WatchEvent } from './watch-event.ts';
 
 /** Deletions that are remembered so that an older event does not bring back what was deleted. */
@@ -74,8 +74,4 @@ export class KnownObjects {
 
 function isNewer(version: string, than: string | undefined): boolean {
   return than === undefined || compareVersions(version, than) > 0;
-}
-
-function isSameVersion({ metadata: a }: ApiObject, { metadata: b }: ApiObject): boolean {
-  return a.uid === b.uid && a.resourceVersion !== undefined && a.resourceVersion === b.resourceVersion;
 }

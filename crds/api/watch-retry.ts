@@ -1,6 +1,6 @@
 /** When a reflection tries again, and whether it must begin with a list. */
 import { ApiError } from './api-error.ts';
-import type { Backoff } from './backoff.ts';
+import { AWAY_MOST_MS, type Backoff, RETRY_AFTER_MOST_MS } from './backoff.ts';
 
 export interface Retry {
   readonly waitMs: number;
@@ -8,9 +8,6 @@ export interface Retry {
   readonly mustList: boolean;
 }
 
-/** Bound of the waits while the server is away: what comes back shall be noticed soon. */
-const AWAY_MOST_MS = 5_000;
-const RETRY_AFTER_MOST_MS = 300_000;
 const GONE = 410;
 /** What says nothing about the version that was asked for. */
 const RESUMABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);

@@ -4,13 +4,10 @@
  */
 import { isatty } from 'node:tty';
 import type { LineSink } from '#crds/command/line-writer.ts';
-import { type Log as EventLog, isLogLevel, type LogLevel, openLog } from '#crds/command/log.ts';
-import { isoTime, type LineLevel, type LogFields, quote, roundMs } from '#crds/command/log-text.ts';
+import { type Log as EventLog, type LogLevel, openLog } from '#crds/command/log.ts';
+import { isoTime, type LineLevel, quote, roundMs } from '#crds/command/log-text.ts';
 import type { Exchange } from '../exchange.ts';
 import { terminalEvent, terminalRequest } from './terminal-line.ts';
-
-export type { LineLevel, LogFields, LogLevel };
-export { isLogLevel };
 
 export interface Log extends EventLog {
   /** The line of a settled exchange. */

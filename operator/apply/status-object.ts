@@ -1,6 +1,5 @@
 /** What a status is in the API server: built, compared and read. */
 import type { ApiObject, Resource } from '#crds/api/api-object.ts';
-import { KINDS } from '#crds/kinds/kinds.ts';
 import type { Condition, ConditionType, ObjectStatus } from '../compile/status.ts';
 
 /** As `metav1.Condition`. */
@@ -28,15 +27,6 @@ const OUR_TYPES: Readonly<Record<ConditionType, true>> = {
   Ready: true,
   Warning: true,
 };
-
-const RESOURCES: ReadonlyMap<string, Resource> = new Map(
-  KINDS.map(({ kind, plural, group, version }) => [kind, { apiVersion: `${group}/${version}`, kind, plural }]),
-);
-
-/** undefined: the kind has no status of ours, e.g. a Secret. */
-export function resourceOfKind(kind: string): Resource | undefined {
-  return RESOURCES.get(kind);
-}
 
 export function storedConditions(object: ApiObject): readonly StoredCondition[] {
   return storedStatus(object).conditions ?? [];

@@ -2,20 +2,15 @@
 import type { ApiClient } from '#crds/api/api-client.ts';
 import { ApiError } from '#crds/api/api-error.ts';
 import type { ApiObject } from '#crds/api/api-object.ts';
-import { compareVersions } from '#crds/api/resource-version.ts';
+import { AWAY_MOST_MS, RETRY_AFTER_MOST_MS } from '#crds/api/backoff.ts';
+import { compareVersions, isSameVersion } from '#crds/api/resource-version.ts';
+import { KIND_RESOURCES } from '#crds/kinds/resources.ts';
 import type { Reason } from '../compile/reasons.ts';
 import { conditionOf, type ObjectStatus } from '../compile/status.ts';
 import { FIELD_MANAGER } from '../field-owner.ts';
 import { identityOf } from '../world.ts';
 import { type Retry, RetryQueue } from './retry-queue.ts';
-import {
-  differs,
-  resourceOfKind,
-  type StoredCondition,
-  statusObject,
-  storedConditions,
-  textOfStatus,
-} from './status-object.ts';
+import { differs, type StoredCondition, statusObject, storedConditions, textOfStatus } from './status-object.ts';
 
 export interface StatusWriterOptions {
   readonly client: ApiClient;
@@ -69,8 +64,6 @@ const PASSING_MS: Readonly<Partial<Record<Reason, number>>> = { Pending: 500, No
 /** What others did to a status is mended so often. */
 const REVIEW_MS = 10_000;
 const MOST_MS = 1_000_000;
-const NO_ANSWER_MOST_MS = 5_000;
-const RETRY_AFTER_MOST_MS = 300_000;
 
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
@@ -132,7 +125,7 @@ export class StatusWriter {
     const status = this.#wanted.get(key);
     if (status === undefined || !this.#options.isLeader()) return;
     const stored = this.#storedOf(key, status);
-    const resource = resourceOfKind(status.kind);
+    const resource = KIND_RESOURCES.get(status.kind);
     if (stored === undefined || resource === undefined) return;
     try {
       const applied = statusObject(status, resource, stored, Date.now());
@@ -187,17 +180,13 @@ function differing(status: ObjectStatus, observed: ApiObject, last: LastWrite | 
 }
 
 function isWritable({ kind, uid, isDuplicate }: ObjectStatus): boolean {
-  return uid !== undefined && !isDuplicate && resourceOfKind(kind) !== undefined;
+  return uid !== undefined && !isDuplicate && KIND_RESOURCES.has(kind);
 }
 
 /** Whether `a` is another version of the object than `b`, and no older one; another object of the name always is. */
 function isNewer(a: ApiObject, b: ApiObject): boolean {
   if (a.metadata.uid !== b.metadata.uid) return true;
   return compareVersions(a.metadata.resourceVersion ?? '', b.metadata.resourceVersion ?? '') > 0;
-}
-
-function isSameVersion(a: ApiObject, b: ApiObject): boolean {
-  return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
 }
 
 function delayOf(status: ObjectStatus): number {
@@ -209,7 +198,7 @@ function retryOf(error: unknown): Retry {
   const { status, retryAfterMs = 0 } = error instanceof ApiError ? error : { status: 500 };
   const isSilence = status === 0;
   return {
-    mostMs: isSilence ? NO_ANSWER_MOST_MS : MOST_MS,
+    mostMs: isSilence ? AWAY_MOST_MS : MOST_MS,
     leastMs: Math.min(retryAfterMs, RETRY_AFTER_MOST_MS) * (1 + 0.1 * Math.random()),
     isSilence,
   };

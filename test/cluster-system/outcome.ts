@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { ApiClient } from '#crds/api/api-client.ts';
 import { type ApiObject, CONFIG_MAPS, type Resource, SECRETS } from '#crds/api/api-object.ts';
-import { KINDS } from '#crds/kinds/kinds.ts';
+import { KIND_RESOURCES } from '#crds/kinds/resources.ts';
 import type { Snapshot } from '#crds/snapshot/contract.ts';
 import { decodeSnapshot } from '#crds/snapshot/decode.ts';
 import { encodeSnapshot } from '#crds/snapshot/encode.ts';
@@ -23,11 +23,7 @@ export interface Outcome {
   readonly areKeysRight: boolean;
 }
 
-export const RESOURCES: readonly Resource[] = KINDS.map(({ kind, plural, group, version }) => ({
-  apiVersion: `${group}/${version}`,
-  kind,
-  plural,
-}));
+export const RESOURCES: readonly Resource[] = [...KIND_RESOURCES.values()];
 
 /** Anything but a digest of a real key. */
 const NO_DIGEST = '0'.repeat(64);

@@ -28,10 +28,12 @@ export interface Running {
 }
 
 export function launch(folder: Folder, argv: readonly string[], env: Record<string, string>) {
-  const child = spawn(NODE, [`${REPOSITORY}/operator/embedded.ts`, ...argv], {
-    cwd: REPOSITORY,
-    env: { PATH: process.env.PATH, INIT_CWD: folder.path, ...env },
-  });
+  return launchProgram(['operator/embedded.ts', ...argv], { INIT_CWD: folder.path, ...env });
+}
+
+/** Of the repository, in a process of its own; `endAll` ends it. */
+export function launchProgram(argv: readonly string[], env: Record<string, string> = {}) {
+  const child = spawn(NODE, argv, { cwd: REPOSITORY, env: { PATH: process.env.PATH, ...env } });
   const text = { out: '', errors: '' };
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     text.out += chunk;

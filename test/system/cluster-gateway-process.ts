@@ -1,5 +1,5 @@
 /** `gateway/main.ts` in a process of its own, on directories of its own. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,9 +7,8 @@ import type { ServedConfig } from '#gateway/admin.ts';
 import { waitFor } from '../fakes/wait-for.ts';
 import { MountedVolume } from '../gateway/feed/mounted-volume.ts';
 import { KEY } from '../gateway/feed/versions.ts';
-import { atEnd } from '../operator/embedded-process.ts';
+import { atEnd, launchProgram } from '../operator/embedded-process.ts';
 import { sleep } from '../operator/folder.ts';
-import { NODE, REPOSITORY } from '../operator/worlds.ts';
 
 export interface Place {
   readonly volume: MountedVolume;
@@ -55,23 +54,7 @@ export function launchGateway({ volume, stateDir }: Place, argv: readonly string
     '0',
   ];
   const directories = ['--snapshot-dir', volume.path, '--state-dir', stateDir];
-  const child = spawn(NODE, ['gateway/main.ts', ...own, ...directories, ...argv], {
-    cwd: REPOSITORY,
-    env: { PATH: process.env['PATH'] },
-  });
-  const text = { out: '', errors: '' };
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text.out += chunk;
-  });
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    text.errors += chunk;
-  });
-  const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-  atEnd(async () => {
-    child.kill('SIGKILL');
-    await ended;
-  });
-  return { child, ended, text };
+  return launchProgram(['gateway/main.ts', ...own, ...directories, ...argv]);
 }
 
 export interface Asked {

@@ -1,5 +1,6 @@
 /** The Secrets that the operator wrote for ApiKeys, its last writes included; read anew only where something happened. */
 import { type ApiObject, keyOf } from '#crds/api/api-object.ts';
+import { isSameVersion } from '#crds/api/resource-version.ts';
 import { Stored } from '../../publish/stored.ts';
 import type { Manifest, SecretObject } from '../../world.ts';
 import type { Followed, KindManifests, OnChange } from './kind-manifests.ts';
@@ -67,19 +68,20 @@ export class KeySecrets {
     return all.size > 0;
   }
 
+  /** What was written comes again by the watch. */
+  #isRead(key: string, object: ApiObject): boolean {
+    const read = this.#read.get(key);
+    return read !== undefined && isSameVersion(read.object, object);
+  }
+
   #readOne(key: string): void {
     const object = this.#stored.get(key);
     if (object === this.followed.objects.get(key)) this.#untold.delete(key);
     if (object === undefined || isLeaving(object)) this.#read.delete(key);
-    else if (!isSameVersion(this.#read.get(key)?.object, object)) {
+    else if (!this.#isRead(key, object)) {
       this.#read.set(key, { object, secret: secretObjectOf(object), owner: ownerOf(object) });
     }
   }
-}
-
-/** What was written comes again by the watch. */
-function isSameVersion(a: ApiObject | undefined, b: ApiObject): boolean {
-  return a?.metadata.uid === b.metadata.uid && a?.metadata.resourceVersion === b.metadata.resourceVersion;
 }
 
 function isSame<T>(before: readonly T[], now: readonly T[]): boolean {

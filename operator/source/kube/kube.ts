@@ -2,7 +2,7 @@
 import { ApiClient } from '#crds/api/api-client.ts';
 import { type ApiObject, type Resource, SECRETS } from '#crds/api/api-object.ts';
 import { reflect } from '#crds/api/reflector.ts';
-import { KINDS } from '#crds/kinds/kinds.ts';
+import { KIND_RESOURCES } from '#crds/kinds/resources.ts';
 import { FIELD_MANAGER } from '../../field-owner.ts';
 import { Wakeup } from '../../wakeup.ts';
 import type { Manifest, Observation, SecretObject } from '../../world.ts';
@@ -84,7 +84,7 @@ class Kube implements KubeSource {
       ...REFRESH,
       onDefect: (error) => options.onFault(error as Error),
     });
-    this.#kinds = new Map(KINDS.map((row) => [row.kind, this.#followKind(row)]));
+    this.#kinds = new Map([...KIND_RESOURCES].map(([kind, resource]) => [kind, this.#followKind(resource)]));
     this.#keySecrets = this.#scopes().map((namespace) => this.#followKeySecrets(namespace));
     this.#otherSecrets = this.#scopes().map((namespace) => this.#followOtherSecrets(namespace));
     const client = new ApiClient(options.client.transport, SECRET_MS);
@@ -145,11 +145,10 @@ class Kube implements KubeSource {
     return namespaces.length === 0 ? [undefined] : namespaces;
   }
 
-  #followKind({ kind, plural, group, version }: (typeof KINDS)[number]): KindManifests {
-    const resource = { apiVersion: `${group}/${version}`, kind, plural };
+  #followKind(resource: Resource): KindManifests {
     return new KindManifests((onChange) =>
       this.#scopes().map((namespace) =>
-        this.#follow(resource, namespace, { onChange, notBefore: this.#notBefore(kind, namespace) }),
+        this.#follow(resource, namespace, { onChange, notBefore: this.#notBefore(resource.kind, namespace) }),
       ),
     );
   }

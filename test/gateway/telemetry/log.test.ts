@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
+import { isLogLevel } from '#crds/command/log.ts';
 import { isoTime, quote } from '#crds/command/log-text.ts';
-import { createLog, isLogLevel, type Log, type LogOptions } from '#gateway/telemetry/log.ts';
+import { createLog, type Log, type LogOptions } from '#gateway/telemetry/log.ts';
 import { type CollectingSink, collectingSink, reactingSink } from './collecting-sink.ts';
 import { anAttempt, anExchange, aTrace, TRACE_ID } from './settled-exchange.ts';
 

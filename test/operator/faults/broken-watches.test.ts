@@ -4,21 +4,13 @@ import { SECRETS } from '#crds/api/api-object.ts';
 import { pass } from '../../crds/api/virtual-time.ts';
 import type { ApiServer } from '../../fakes/api-server/api-server.ts';
 import { condition, published, resourceOf } from './outcome.ts';
+import { running } from './running.ts';
 import { type OperatorRun, openStage, type Stage, useStages } from './stage.ts';
 import { BEGINNING, config, secret } from './workload.ts';
 
 useStages();
 
 const CONFIGS = resourceOf('GatewayConfig');
-
-async function running(): Promise<{ stage: Stage; run: OperatorRun }> {
-  const stage = openStage();
-  const run = stage.start();
-  stage.server.apply(BEGINNING);
-  await stage.settle();
-  expect(run.faults).toEqual([]);
-  return { stage, run };
-}
 
 function names({ server }: Stage): string[] {
   return published(server).snapshot.configs.map(({ namespace, name }) => `${namespace}/${name}`);

@@ -6,18 +6,11 @@ import { pass } from '../../crds/api/virtual-time.ts';
 import type { ApiServer } from '../../fakes/api-server/api-server.ts';
 import type { EventFault } from '../../fakes/api-server/event-faults.ts';
 import { resourceOf } from './outcome.ts';
+import { running } from './running.ts';
 import { openStage, type Stage, useStages } from './stage.ts';
-import { apiKey, BEGINNING, config, integration, mapping, STEPS, secret } from './workload.ts';
+import { apiKey, config, integration, mapping, STEPS, secret } from './workload.ts';
 
 useStages();
-
-async function running(): Promise<Stage> {
-  const stage = openStage();
-  stage.start();
-  stage.server.apply(BEGINNING);
-  await stage.settle();
-  return stage;
-}
 
 interface Pair {
   readonly title: string;
@@ -100,7 +93,7 @@ function expectCurrent({ outcome }: Stage): void {
 
 describe('O4: a change and its undoing', () => {
   it.each(PAIRS)('of which no event comes end as if nothing had been: $title', async ({ name, act, undo }) => {
-    const stage = await running();
+    const { stage } = await running();
     const reference = said(stage);
     const lost = stage.server.faults.onEvent({ who: 'operator-0', name }, 'drop');
     act(stage.server);
@@ -117,7 +110,7 @@ describe('O4: a change and its undoing', () => {
   });
 
   it.each(PAIRS)('at once, or while the watch is cut, end as if nothing had been: $title', async ({ act, undo }) => {
-    const stage = await running();
+    const { stage } = await running();
     const reference = said(stage);
     act(stage.server);
     undo(stage.server);

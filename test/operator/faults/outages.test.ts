@@ -3,21 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { SECRETS } from '#crds/api/api-object.ts';
 import { pass } from '../../crds/api/virtual-time.ts';
 import { condition, published, RESOURCES, resourceOf } from './outcome.ts';
-import { type OperatorRun, openStage, type Stage, useStages } from './stage.ts';
-import { BEGINNING, config, secret } from './workload.ts';
+import { running } from './running.ts';
+import { type Stage, useStages } from './stage.ts';
+import { config, secret } from './workload.ts';
 
 useStages();
 
 const OUTAGES = ['refuse', 'black-hole'] as const;
 const OUTAGE_MS = 30 * 60_000;
-
-async function running(): Promise<{ stage: Stage; run: OperatorRun }> {
-  const stage = openStage();
-  const run = stage.start();
-  stage.server.apply(BEGINNING);
-  await stage.settle();
-  return { stage, run };
-}
 
 function change({ server }: Stage): void {
   server.apply(config('team-a/late', { provider: 'simulator' }));

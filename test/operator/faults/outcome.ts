@@ -1,7 +1,7 @@
 /** What the operator has made of a cluster: the published snapshot, and what is said of each object. */
 import { createHash } from 'node:crypto';
 import { type ApiObject, CONFIG_MAPS, type Resource, SECRETS } from '#crds/api/api-object.ts';
-import { KINDS } from '#crds/kinds/kinds.ts';
+import { KIND_RESOURCES } from '#crds/kinds/resources.ts';
 import { type DecodedSnapshot, decodeSnapshot, type ShardMemory } from '#crds/snapshot/decode.ts';
 import { indexSchema } from '#crds/snapshot/index-document.ts';
 import { indexObject, SHARD_KEY, shardObject } from '#crds/snapshot/object-names.ts';
@@ -12,14 +12,10 @@ import type { ApiServer } from '../../fakes/api-server/api-server.ts';
 export const NAMESPACE = 'gateways';
 export const RELEASE = 'mgw';
 
-export const RESOURCES: readonly Resource[] = KINDS.map(({ kind, plural, group, version }) => ({
-  apiVersion: `${group}/${version}`,
-  kind,
-  plural,
-}));
+export const RESOURCES: readonly Resource[] = [...KIND_RESOURCES.values()];
 
 export function resourceOf(kind: string): Resource {
-  const found = RESOURCES.find((resource) => resource.kind === kind);
+  const found = KIND_RESOURCES.get(kind);
   if (found === undefined) throw new Error(`there is no kind ${kind}`);
   return found;
 }

@@ -3,18 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { type ApiObject, SECRETS } from '#crds/api/api-object.ts';
 import { pass } from '../../crds/api/virtual-time.ts';
 import { condition, dataOf, digestOf, objectIn, published, resourceOf } from './outcome.ts';
-import { openStage, type Stage, type StageOptions, useStages } from './stage.ts';
-import { apiKey, BEGINNING, config, secret } from './workload.ts';
+import { running } from './running.ts';
+import { type Stage, useStages } from './stage.ts';
+import { apiKey, config, secret } from './workload.ts';
 
 useStages();
-
-async function running(options: StageOptions = {}): Promise<Stage> {
-  const stage = openStage(options);
-  stage.start();
-  stage.server.apply(BEGINNING);
-  await stage.settle();
-  return stage;
-}
 
 /** With no watch and no request in between. */
 async function recreated(stage: Stage, object: ApiObject): Promise<void> {
@@ -40,7 +33,7 @@ function keyIn(stage: Stage): string {
 
 describe('O3: an object made anew', () => {
   it('is not served as its namesake was, if it is refused', async () => {
-    const stage = await running();
+    const { stage } = await running();
     await recreated(stage, config('team-a/chat', { provider: 'nobody' }));
     await pass(20_000);
     expect(condition(stage.server, 'GatewayConfig team-a/chat', 'Accepted')).toMatch(/^False InvalidSpec/);
@@ -51,7 +44,7 @@ describe('O3: an object made anew', () => {
   });
 
   it('has a status of its own, even where it says what its namesake said', async () => {
-    const stage = await running();
+    const { stage } = await running();
     await recreated(stage, config('team-a/chat', { provider: '@openai' }));
     await pass(20_000);
     expect(condition(stage.server, 'GatewayConfig team-a/chat', 'Ready')).toBe('True Ready');
@@ -61,7 +54,7 @@ describe('O3: an object made anew', () => {
   });
 
   it('is an ApiKey with a new key, and the old one is gone', async () => {
-    const stage = await running();
+    const { stage } = await running();
     const before = keyIn(stage);
     await recreated(stage, apiKey('team-a/app'));
     await pass(20_000);
@@ -72,7 +65,7 @@ describe('O3: an object made anew', () => {
   });
 
   it('is an ApiKey that the key of its namesake does not open, however long that Secret stays', async () => {
-    const stage = await running({ collectsAfterMs: 60_000 });
+    const { stage } = await running({ collectsAfterMs: 60_000 });
     const before = keyIn(stage);
     await recreated(stage, apiKey('team-a/app'));
     await pass(10_000);
@@ -85,7 +78,7 @@ describe('O3: an object made anew', () => {
   });
 
   it('is a Secret whose former value is used no more, even where the new one cannot be read for now', async () => {
-    const stage = await running();
+    const { stage } = await running();
     const broken = stage.server.faults.onRequest({ method: 'GET', path: /team-a\/secrets\/vendor$/ }, { status: 500 });
     await recreated(stage, secret('team-a/vendor', { api_key: 'sk-anew' }));
     await pass(10_000);
@@ -96,7 +89,7 @@ describe('O3: an object made anew', () => {
   });
 
   it('is a Secret whose former value is used no more', async () => {
-    const stage = await running();
+    const { stage } = await running();
     await recreated(stage, secret('team-a/vendor', { other: 'sk-elsewhere' }));
     await pass(10_000);
     expect(JSON.stringify(published(stage.server).snapshot.credentials)).not.toContain('sk-of-team-a');

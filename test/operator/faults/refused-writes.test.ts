@@ -4,20 +4,13 @@ import { CONFIG_MAPS } from '#crds/api/api-object.ts';
 import { pass } from '../../crds/api/virtual-time.ts';
 import type { RequestFault } from '../../fakes/api-server/request-faults.ts';
 import { condition, published, statusesIn } from './outcome.ts';
+import { running } from './running.ts';
 import { openStage, type Stage, useStages } from './stage.ts';
-import { apiKey, BEGINNING, config } from './workload.ts';
+import { apiKey, config } from './workload.ts';
 
 useStages();
 
 const STATUS_OF_CHAT = { method: 'PATCH', path: /team-a\/gatewayconfigs\/chat\/status/ } as const;
-
-async function running(): Promise<Stage> {
-  const stage = openStage();
-  stage.start();
-  stage.server.apply(BEGINNING);
-  await stage.settle();
-  return stage;
-}
 
 function edit({ server }: Stage, model: string): void {
   server.apply([
@@ -50,7 +43,7 @@ const REFUSALS: readonly (readonly [string, RequestFault])[] = [
 
 describe('O10: a status write that is refused', () => {
   it.each(REFUSALS)('is tried again ever more seldom, and holds nothing else up: %s', async (_, fault) => {
-    const stage = await running();
+    const { stage } = await running();
     const { outcome } = stage;
     const injected = stage.server.faults.onRequest(STATUS_OF_CHAT, fault);
     const asked = stage.server.requests.length;
@@ -92,7 +85,7 @@ describe('O10: a snapshot that cannot be written', () => {
   it.each(REFUSALS)(
     'is said in the statuses of what waits for it, and written once that works: %s',
     async (_, fault) => {
-      const stage = await running();
+      const { stage } = await running();
       const { hash } = published(stage.server);
       const injected = stage.server.faults.onRequest({ method: 'PUT', resource: CONFIG_MAPS }, fault);
       edit(stage, 'two');
@@ -109,7 +102,7 @@ describe('O10: a snapshot that cannot be written', () => {
   );
 
   it('an ApiKey whose Secret cannot be written holds no other object up', async () => {
-    const stage = await running();
+    const { stage } = await running();
     const injected = stage.server.faults.onRequest(
       { method: 'POST', path: /namespaces\/team-b\/secrets/ },
       { status: 403 },

@@ -2,21 +2,14 @@
 import { describe, expect, it } from 'vitest';
 import { pass } from '../../crds/api/virtual-time.ts';
 import { condition, published, statusesIn } from './outcome.ts';
-import { openStage, type Stage, useStages } from './stage.ts';
-import { BEGINNING, config } from './workload.ts';
+import { running } from './running.ts';
+import { type Stage, useStages } from './stage.ts';
+import { config } from './workload.ts';
 
 useStages();
 
 const CHAT = 'GatewayConfig team-a/chat';
 const NEWS = 'GatewayConfig team-a/news';
-
-async function running(gateways: number): Promise<Stage> {
-  const stage = openStage({ gateways });
-  stage.start();
-  stage.server.apply(BEGINNING);
-  await stage.settle();
-  return stage;
-}
 
 function programmed({ server }: Stage, object = CHAT): string {
   return condition(server, object, 'Programmed');
@@ -32,13 +25,13 @@ function addNews({ server }: Stage): void {
 
 describe('Programmed', () => {
   it.each([1, 3, 40])('says of how many replicas an object is served: %i', async (gateways) => {
-    const stage = await running(gateways);
+    const { stage } = await running({ gateways });
     const noun = gateways === 1 ? 'replica' : 'replicas';
     expect(programmed(stage)).toBe(`True Programmed: served by ${gateways} of ${gateways} ${noun}`);
   });
 
   it('waits for a replica that is behind, and says so', async () => {
-    const stage = await running(3);
+    const { stage } = await running({ gateways: 3 });
     const [slow] = stage.gateways;
     if (slow === undefined) throw new Error('there is no gateway');
     slow.isDeaf = true;
@@ -52,7 +45,7 @@ describe('Programmed', () => {
   });
 
   it('says which replica refuses, and why, until it does no more', async () => {
-    const stage = await running(3);
+    const { stage } = await running({ gateways: 3 });
     const [, odd] = stage.gateways;
     if (odd === undefined) throw new Error('there is no gateway');
     odd.refuses = 'unknown format 2';
@@ -69,7 +62,7 @@ describe('Programmed', () => {
   });
 
   it('is not there where no gateway is, and comes with the first one', async () => {
-    const stage = await running(0);
+    const { stage } = await running({ gateways: 0 });
     expect(programmed(stage)).toBe('Unknown Pending: no gateway replica is ready');
     stage.addGateway();
     await pass(5_000);
@@ -79,7 +72,7 @@ describe('Programmed', () => {
 
 describe('a replica', () => {
   it('that comes, goes, dies or comes back changes no status', async () => {
-    const stage = await running(2);
+    const { stage } = await running({ gateways: 2 });
     const [statuses, writes] = [statusesIn(stage.server), stage.writes.length];
     const late = stage.addGateway();
     await pass(20_000);
@@ -96,7 +89,7 @@ describe('a replica', () => {
   });
 
   it('that comes while something new is served changes the status of that alone', async () => {
-    const stage = await running(2);
+    const { stage } = await running({ gateways: 2 });
     const others = statusesIn(stage.server);
     const late = stage.addGateway();
     late.isDeaf = true;
@@ -111,7 +104,7 @@ describe('a replica', () => {
   });
 
   it('that flaps for an hour costs nothing', async () => {
-    const stage = await running(2);
+    const { stage } = await running({ gateways: 2 });
     const writes = statusWrites(stage);
     for (let n = 0; n < 60; n++) {
       const gateway = stage.addGateway();
@@ -126,7 +119,7 @@ describe('a replica', () => {
 
 describe('a new publication', () => {
   it('changes the status of what it brings alone, and each status goes to True by one write', async () => {
-    const stage = await running(2);
+    const { stage } = await running({ gateways: 2 });
     for (let n = 0; n < 10; n++) {
       const writes = stage.writes.length;
       stage.server.apply(config('team-a/news', { provider: 'simulator', override_params: { n } }));

@@ -4,7 +4,8 @@ import { SECRETS } from '#crds/api/api-object.ts';
 import { pass } from '../../crds/api/virtual-time.ts';
 import type { RequestFault } from '../../fakes/api-server/request-faults.ts';
 import { condition, dataOf, digestOf, published, resourceOf } from './outcome.ts';
-import { type OperatorRun, openStage, type Stage, useStages } from './stage.ts';
+import { running } from './running.ts';
+import { openStage, type Stage, useStages } from './stage.ts';
 import { apiKey, BEGINNING, integration, secret } from './workload.ts';
 
 useStages();
@@ -12,14 +13,6 @@ useStages();
 const SOON_MS = 5_000;
 const OPENAI = 'Integration team-a/openai';
 const READ_VENDOR = { method: 'GET', path: /team-a\/secrets\/vendor$/ } as const;
-
-async function running(): Promise<{ stage: Stage; run: OperatorRun }> {
-  const stage = openStage();
-  const run = stage.start();
-  stage.server.apply(BEGINNING);
-  await stage.settle();
-  return { stage, run };
-}
 
 /** What every gateway would send to the provider; undefined: nothing. */
 function credential(stage: Stage): unknown {

@@ -5,20 +5,13 @@ import { type ApiObject, CONFIG_MAPS, SECRETS } from '#crds/api/api-object.ts';
 import { SNAPSHOT_LABEL } from '#crds/snapshot/object-names.ts';
 import { pass } from '../../crds/api/virtual-time.ts';
 import { conditionsOf, dataOf, digestOf, NAMESPACE, objectIn, published, RELEASE, RESOURCES } from './outcome.ts';
+import { running } from './running.ts';
 import { openStage, type Stage, useStages } from './stage.ts';
 import { apiKey, BEGINNING, config, STEPS, secret, take } from './workload.ts';
 
 useStages();
 
 const REST_MS = 10 * 60_000;
-
-async function running(): Promise<Stage> {
-  const stage = openStage();
-  stage.start();
-  stage.server.apply(BEGINNING);
-  await stage.settle();
-  return stage;
-}
 
 /** Nothing at all is written for ten minutes, but the Lease. */
 async function expectRest(stage: Stage): Promise<void> {
@@ -60,7 +53,7 @@ const PRANKS: Readonly<Record<string, Prank>> = {
 
 describe('O13: what the operator published', () => {
   it.each(Object.entries(PRANKS))('is restored where each object of it %s', async (_, prank) => {
-    const stage = await running();
+    const { stage } = await running();
     const [{ hash }, { outcome }] = [published(stage.server), stage];
     const names = children(stage).map(({ metadata }) => metadata.name);
     expect(names.length).toBeGreaterThan(4);
@@ -78,7 +71,7 @@ describe('O13: what the operator published', () => {
   it.each(Object.entries(PRANKS))(
     'is restored where all of it at once %s, and no gateway goes back',
     async (_, prank) => {
-      const stage = await running();
+      const { stage } = await running();
       const [{ hash, generation }, { outcome }] = [published(stage.server), stage];
       for (const child of children(stage)) prank(stage, child);
       await pass(5_000);
@@ -109,7 +102,7 @@ describe('O13: what the operator published', () => {
   });
 
   it('is rid of what others put among it', async () => {
-    const stage = await running();
+    const { stage } = await running();
     const before = children(stage).map(({ metadata }) => metadata.name);
     const labels = { [SNAPSHOT_LABEL]: RELEASE };
     const metadata = { name: `${RELEASE}-snapshot-3`, namespace: NAMESPACE, labels };
@@ -129,7 +122,7 @@ describe("O13: an ApiKey's Secret that the operator wrote", () => {
   const digests = ({ server }: Stage) => published(server).snapshot.keys.map(({ digest }) => digest);
 
   it('is written anew where it is deleted, and the former key works no more', async () => {
-    const stage = await running();
+    const { stage } = await running();
     const former = keyOf(stage);
     stage.server.delete(SECRETS, 'team-a', 'app-api-key');
     await pass(3_000);
@@ -145,7 +138,7 @@ describe("O13: an ApiKey's Secret that the operator wrote", () => {
     ['it may lose its owner', { metadata: { ownerReferences: null } }],
     ['it may have more in it', { data: { more: 'eA==' } }],
   ])('is the source of the key: %s', async (_, patch) => {
-    const stage = await running();
+    const { stage } = await running();
     stage.server.patch(SECRETS, 'team-a', 'app-api-key', patch);
     await pass(5_000);
     expect(digests(stage)).toContain(digestOf(keyOf(stage)));
@@ -170,7 +163,7 @@ describe('O13: a status', () => {
     ['says the contrary', { observedGeneration: 7, conditions: ['Accepted', 'Ready'].map(wrong) }],
     ['is emptied', { conditions: [] }],
   ])('that %s is restored', async (_, status) => {
-    const stage = await running();
+    const { stage } = await running();
     const { outcome } = stage;
     for (const resource of RESOURCES) {
       for (const { metadata } of stage.server.list(resource)) {
@@ -184,7 +177,7 @@ describe('O13: a status', () => {
   });
 
   it('with a condition of somebody else keeps it, and is not written for its sake', async () => {
-    const stage = await running();
+    const { stage } = await running();
     const conditions = [...conditionsOf(objectIn(stage.server, CHAT)), wrong('Checked')];
     stage.server.patch(RESOURCES[0] ?? SECRETS, 'team-a', 'chat', { status: { conditions } }, 'status');
     await expectRest(stage);
@@ -192,7 +185,7 @@ describe('O13: a status', () => {
   });
 
   it('with a condition of ours that somebody else holds on to is written once, and then left', async () => {
-    const stage = await running();
+    const { stage } = await running();
     const conditions = [...conditionsOf(objectIn(stage.server, CHAT)), wrong('Warning')];
     stage.server.patch(RESOURCES[0] ?? SECRETS, 'team-a', 'chat', { status: { conditions } }, 'status');
     await pass(30_000);
@@ -214,7 +207,7 @@ describe('O13: rest', () => {
   });
 
   it('is not disturbed by what does not concern the operator', async () => {
-    const stage = await running();
+    const { stage } = await running();
     const writes = stage.writes.length;
     for (let n = 0; n < 30; n++) {
       stage.server.apply(secret('team-a/unnamed', { n: String(n) }));
@@ -231,7 +224,7 @@ describe('O13: rest', () => {
   });
 
   it('is not disturbed at the gateways by an edit that changes nothing of what they serve', async () => {
-    const stage = await running();
+    const { stage } = await running();
     const writes = stage.writes.length;
     stage.server.apply(apiKey('team-a/own', { secret_name: 'own-key', description: 'for the website' }));
     await pass(10_000);
@@ -249,7 +242,7 @@ describe('O13: rest', () => {
     );
     await fc.assert(
       fc.asyncProperty(pranks, async (taken) => {
-        const stage = await running();
+        const { stage } = await running();
         const [{ hash }, { outcome }] = [published(stage.server), stage];
         for (const [prank, pick, waitMs] of taken) {
           const all = children(stage);

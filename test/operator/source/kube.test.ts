@@ -1,15 +1,15 @@
 /** What is observed of an API server, and when it is observed anew: whatever changes nothing that is judged is no news. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ApiClient } from '#crds/api/api-client.ts';
-import { SECRETS } from '#crds/api/api-object.ts';
-import { resourceOfKind } from '#operator/apply/status-object.ts';
+import { type Resource, SECRETS } from '#crds/api/api-object.ts';
+import { KIND_RESOURCES } from '#crds/kinds/resources.ts';
 import { type KubeSource, openKube } from '#operator/source/kube/kube.ts';
 import { pass, useVirtualTime } from '../../crds/api/virtual-time.ts';
 import { type ApiServer, startApiServer } from '../../fakes/api-server/api-server.ts';
 import { apiKey, config, object, secret } from '../../fakes/objects.ts';
 
-const CONFIGS = resourceOfKind('GatewayConfig') as NonNullable<ReturnType<typeof resourceOfKind>>;
-const KEYS = resourceOfKind('ApiKey') as NonNullable<ReturnType<typeof resourceOfKind>>;
+const CONFIGS = KIND_RESOURCES.get('GatewayConfig') as Resource;
+const KEYS = KIND_RESOURCES.get('ApiKey') as Resource;
 const SOON_MS = 200;
 const RELIST_MS = 10_000;
 const ROUTE = { provider: 'simulator' };
