@@ -9,6 +9,10 @@ export const ANNOTATIONS = {
   allowedWorkspaces: `${API_GROUP}/allowed-workspaces`,
   /** `"true"`: the default config of its workspace. */
   isDefault: `${API_GROUP}/default`,
+  /** A word that was not there before: budgets of the object start anew. With `.<group id>` behind it, that of one group. */
+  resetUsage: `${API_GROUP}/reset-usage`,
+  /** A word that was not there before: the key is replaced. */
+  rotate: `${API_GROUP}/rotate`,
 } as const;
 
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;

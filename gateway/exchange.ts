@@ -1,6 +1,7 @@
 /** One client request, from its first header to its settlement. Every phase writes what it learnt here; `settle` reads it. */
 import type { KeyRecord } from '#crds/snapshot/contract.ts';
 import type { ErrorCode } from './errors.ts';
+import type { Bill } from './money/bill.ts';
 import type { Dialect, Operation, Usage } from './providers/provider.ts';
 
 /** Who calls. In open mode a caller of namespace `default` without a key. */
@@ -78,6 +79,8 @@ export interface Exchange {
   /** First body byte to the caller. */
   firstByteAt: number | undefined;
   usage: Usage | undefined;
+  /** Set when the exchange is settled; undefined: nothing was used. */
+  bill: Bill | undefined;
   /** A stream that ended without its end marker. */
   streamFailed: boolean;
   /** Model that the upstream says has answered. */

@@ -32,6 +32,7 @@ export function newExchange(
     errorCode: undefined,
     firstByteAt: undefined,
     usage: undefined,
+    bill: undefined,
     streamFailed: false,
     answeredModel: undefined,
     generation: gateway.snapshot?.generation ?? 0,

@@ -1,21 +1,39 @@
+import { metadataDefaults } from '../config/metadata.ts';
 import { pattern, text } from '../config/values.ts';
 import { z } from '../config/words.ts';
+import { concurrency } from '../limits/concurrency.ts';
+import { rateLimits } from '../limits/rate-limit.ts';
+import { usageLimits } from '../limits/usage-limit.ts';
 import { API_GROUP, API_VERSION, objectName } from '../object.ts';
 import type { Kind } from './kind.ts';
 
-const MAX_METADATA_KEYS = 64;
+const MIN_TRANSITION_MS = 30 * 60_000;
+const MAX_TRANSITION_MS = 30 * 24 * 60 * 60_000;
 
-const metadata = z
-  .record(z.string().min(1).max(128), z.string().max(128))
-  .refine((value) => Object.keys(value).length <= MAX_METADATA_KEYS, {
-    error: `must have at most ${MAX_METADATA_KEYS} keys`,
+const rotationPolicy = z
+  .strictObject({
+    rotation_period: z
+      .enum(['weekly', 'monthly'])
+      .describe('How often the key is replaced. Absent: only at will.')
+      .optional(),
+    next_rotation_at: z.iso
+      .datetime({ offset: true })
+      .max(64)
+      .describe('When it is replaced next; later times follow from it.')
+      .optional(),
+    key_transition_period_ms: z
+      .int()
+      .min(MIN_TRANSITION_MS)
+      .max(MAX_TRANSITION_MS)
+      .describe('Milliseconds for which the former key works besides the new one.')
+      .default(MIN_TRANSITION_MS),
   })
-  .meta({ description: 'Added to the metadata of every request; the request wins.', maxProperties: MAX_METADATA_KEYS });
+  .describe('How the key is replaced by a new one, without a gap.');
 
 const defaults = z
   .strictObject({
     config_id: objectName.describe('GatewayConfig for requests that name none.').optional(),
-    metadata: metadata.default({}),
+    metadata: metadataDefaults('Added to the metadata of every request; wins over what the request says.').default({}),
     allow_config_override: z.boolean().describe('false: a request may not name another config.').default(true),
   })
   .describe('What holds where a request says nothing.');
@@ -45,6 +63,15 @@ export const apiKeySpec = z.strictObject({
     .max(64)
     .describe('When the key stops working. Absent: never.')
     .optional(),
+  rotation_policy: rotationPolicy.optional(),
+  rate_limits: rateLimits.optional(),
+  usage_limits: usageLimits.optional(),
+  concurrency: concurrency.optional(),
+  alert_emails: z
+    .array(z.email().max(254))
+    .max(32)
+    .describe('Told to the alert webhook, which may write to them.')
+    .optional(),
   disabled: z.boolean().describe('true: the key does not work.').default(false),
 });
 
@@ -57,7 +84,7 @@ export const apiKeyKind: Kind = {
   shortName: 'gak',
   group: API_GROUP,
   version: API_VERSION,
-  description: 'A caller of the gateway: its key, scopes and defaults.',
+  description: 'A caller of the gateway: its key, scopes, defaults, limits and rotation.',
   specSchema: apiKeySpec,
   specShape: apiKeySpec,
   printerColumns: [

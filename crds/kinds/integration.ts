@@ -1,6 +1,10 @@
 import { addressingFields, CREDENTIAL_FIELDS } from '../config/addressing.ts';
 import { httpUrl, pattern, text } from '../config/values.ts';
 import { unknownKey, z } from '../config/words.ts';
+import { concurrency } from '../limits/concurrency.ts';
+import { pricingAdjustments, pricingConfig } from '../limits/pricing.ts';
+import { rateLimits } from '../limits/rate-limit.ts';
+import { usageLimits } from '../limits/usage-limit.ts';
 import { API_GROUP, API_VERSION, namespaceName, objectName } from '../object.ts';
 import type { Kind } from './kind.ts';
 
@@ -39,6 +43,7 @@ const model = z.strictObject({
     .strictObject({ custom_host: httpUrl('Base URL for this model alone.').optional() })
     .describe('What differs for this model.')
     .optional(),
+  pricing_config: pricingConfig.optional(),
 });
 
 const integrationShape = z.strictObject({
@@ -51,6 +56,10 @@ const integrationShape = z.strictObject({
     .default({}),
   allow_all_models: z.boolean().describe('false: only the models that are listed and enabled.').default(true),
   models: z.array(model).max(MAX_MODELS).describe('What is known of single models.').default([]),
+  pricing_adjustments: pricingAdjustments.optional(),
+  rate_limits: rateLimits.optional(),
+  usage_limits: usageLimits.optional(),
+  concurrency: concurrency.optional(),
   allow_all_workspaces: z
     .boolean()
     .describe('Every workspace may use it. Only in the organisation namespace.')

@@ -2,9 +2,19 @@ import { apiKeyKind } from './api-key.ts';
 import { gatewayConfigKind } from './gateway-config.ts';
 import { integrationKind } from './integration.ts';
 import type { Kind } from './kind.ts';
+import { rateLimitPolicyKind } from './rate-limit-policy.ts';
+import { usageLimitPolicyKind } from './usage-limit-policy.ts';
+import { workspaceKind } from './workspace.ts';
 
 /** Every kind of this API. A new kind is one schema file and one row. */
-export const KINDS: readonly Kind[] = [gatewayConfigKind, integrationKind, apiKeyKind];
+export const KINDS: readonly Kind[] = [
+  gatewayConfigKind,
+  integrationKind,
+  apiKeyKind,
+  rateLimitPolicyKind,
+  usageLimitPolicyKind,
+  workspaceKind,
+];
 
 /** The row of a manifest's kind; undefined: not one of ours, or not this version. */
 export function findKind(apiVersion: string, kind: string): Kind | undefined {

@@ -4,9 +4,12 @@
  */
 import { configShape } from '../config/schema.ts';
 import { z } from '../config/words.ts';
+import { concurrency } from '../limits/concurrency.ts';
+import { pricingAdjustments, pricingConfig } from '../limits/pricing.ts';
+import { RATE_UNITS } from '../limits/rate-limit.ts';
 
 /** The only format that this version writes and reads; a gateway refuses any other and keeps what it has. */
-export const SNAPSHOT_FORMAT = 1;
+export const SNAPSHOT_FORMAT = 2;
 
 const owner = { namespace: z.string(), name: z.string() };
 /** Other workspaces that may use the object: all, or those named. An empty list: its own workspace alone. */
@@ -30,7 +33,16 @@ export const integrationRecord = z.strictObject({
   /** Names of the credential fields that it needs; while one is absent, calls end in `credential_unavailable`. */
   credential_fields: z.array(z.string()),
   allow_all_models: z.boolean(),
-  models: z.array(z.strictObject({ slug: z.string(), enabled: z.boolean(), custom_host: z.string().optional() })),
+  models: z.array(
+    z.strictObject({
+      slug: z.string(),
+      enabled: z.boolean(),
+      custom_host: z.string().optional(),
+      pricing_config: pricingConfig.optional(),
+    }),
+  ),
+  pricing_adjustments: pricingAdjustments.optional(),
+  concurrency: concurrency.optional(),
 });
 
 /** Values of credential fields. `path` is '' for an Integration, else the place in the config, e.g. `config.targets[0]`. */
@@ -54,7 +66,53 @@ export const keyRecord = z.strictObject({
   /** Unix milliseconds after which the key is refused. */
   expires_at_ms: z.number().int().optional(),
   disabled: z.boolean(),
+  concurrency: concurrency.optional(),
 });
+
+/** Which requests a limit is about. */
+const limited = {
+  kind: z.enum(['RateLimitPolicy', 'UsageLimitPolicy', 'ApiKey', 'Integration', 'Workspace']),
+  ...owner,
+  /** '' for a policy, else the place in the object, e.g. `rate_limits[0]`. */
+  path: z.string(),
+  /** Names its counts: another one for another object, however it is called. */
+  id: z.string(),
+  /** What answers call it by. */
+  label: z.string(),
+  /** Whose requests it is about: a namespace, or `*` for all. */
+  workspace: z.string(),
+  conditions: z.array(z.strictObject({ key: z.string(), values: z.array(z.string()), excludes: z.array(z.string()) })),
+  group_by: z.array(z.string()),
+};
+
+export const rateLimitRecord = z.strictObject({
+  ...limited,
+  type: z.enum(['requests', 'tokens']),
+  unit: z.enum(RATE_UNITS),
+  value: z.number(),
+});
+
+export const usageLimitRecord = z.strictObject({
+  ...limited,
+  type: z.enum(['cost', 'tokens']),
+  /** US dollars or tokens. */
+  credit_limit: z.number(),
+  alert_threshold: z.number().optional(),
+  reset: z.discriminatedUnion('every', [
+    z.strictObject({ every: z.literal('never') }),
+    z.strictObject({ every: z.literal('weekly') }),
+    z.strictObject({ every: z.literal('monthly') }),
+    z.strictObject({ every: z.literal('days'), days: z.number().int(), anchor_ms: z.number().int() }),
+  ]),
+  on_unavailable: z.enum(['allow', 'deny']),
+  /** Changes with each reset by hand; part of what names its counts. */
+  reset_token: z.string(),
+  /** The same for single groups, by their values joined. */
+  group_reset_tokens: z.record(z.string(), z.string()),
+});
+
+/** What holds for a namespace as a whole. `name` is the namespace that it is about. */
+export const workspaceRecord = z.strictObject({ ...owner, metadata: z.record(z.string(), z.string()) });
 
 /** An object that was never accepted, so that a caller who names it learns why. */
 export const refusedRecord = z.strictObject({ kind: z.string(), ...owner, reason: z.string(), message: z.string() });
@@ -71,6 +129,9 @@ export const snapshotSchema = z.strictObject({
   integrations: z.array(integrationRecord),
   credentials: z.array(credentialRecord),
   keys: z.array(keyRecord),
+  rate_limits: z.array(rateLimitRecord),
+  usage_limits: z.array(usageLimitRecord),
+  workspaces: z.array(workspaceRecord),
   refused: z.array(refusedRecord),
 });
 
@@ -78,5 +139,8 @@ export type ConfigRecord = z.infer<typeof configRecord>;
 export type IntegrationRecord = z.infer<typeof integrationRecord>;
 export type CredentialRecord = z.infer<typeof credentialRecord>;
 export type KeyRecord = z.infer<typeof keyRecord>;
+export type RateLimitRecord = z.infer<typeof rateLimitRecord>;
+export type UsageLimitRecord = z.infer<typeof usageLimitRecord>;
+export type WorkspaceRecord = z.infer<typeof workspaceRecord>;
 export type RefusedRecord = z.infer<typeof refusedRecord>;
 export type Snapshot = z.infer<typeof snapshotSchema>;

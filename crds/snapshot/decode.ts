@@ -87,7 +87,7 @@ function verified(entry: ShardEntry, shards: EncodedSnapshot['shards']): Uint8Ar
 
 /** What a shard of a kind holds, and nothing else: no key digests in a ConfigMap, no routing in a Secret. */
 const SHARD_SCHEMAS = {
-  routing: snapshotSchema.pick({ configs: true, integrations: true, refused: true }).extend({
+  routing: snapshotSchema.omit({ settings: true, credentials: true, keys: true }).extend({
     settings: snapshotSettings.optional(),
   }),
   credentials: snapshotSchema.pick({ credentials: true }),
@@ -120,6 +120,9 @@ function join(parts: readonly Partial<Snapshot>[]): Snapshot {
     integrations: parts.flatMap(({ integrations = [] }) => integrations),
     credentials: parts.flatMap(({ credentials = [] }) => credentials),
     keys: parts.flatMap(({ keys = [] }) => keys),
+    rate_limits: parts.flatMap(({ rate_limits: limits = [] }) => limits),
+    usage_limits: parts.flatMap(({ usage_limits: limits = [] }) => limits),
+    workspaces: parts.flatMap(({ workspaces = [] }) => workspaces),
     refused: parts.flatMap(({ refused = [] }) => refused),
   };
 }

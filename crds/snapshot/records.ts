@@ -13,7 +13,11 @@ export interface ShardRow {
 }
 
 export const SHARD_ROWS: readonly ShardRow[] = [
-  { kind: 'routing', prefix: 'snapshot', fields: ['configs', 'integrations', 'refused'] },
+  {
+    kind: 'routing',
+    prefix: 'snapshot',
+    fields: ['configs', 'integrations', 'rate_limits', 'usage_limits', 'workspaces', 'refused'],
+  },
   { kind: 'credentials', prefix: 'credentials', fields: ['credentials'] },
   { kind: 'keys', prefix: 'keys', fields: ['keys'] },
 ];

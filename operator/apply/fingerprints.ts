@@ -12,7 +12,10 @@ const KIND_OF: Readonly<Record<RecordField, string | undefined>> = {
   configs: 'GatewayConfig',
   integrations: 'Integration',
   keys: 'ApiKey',
+  workspaces: 'Workspace',
   credentials: undefined,
+  rate_limits: undefined,
+  usage_limits: undefined,
   refused: undefined,
 };
 

@@ -5,6 +5,9 @@ import { unknownKey } from '#crds/config/words.ts';
 import type { ApiKeySpec } from '#crds/kinds/api-key.ts';
 import type { IntegrationSpec } from '#crds/kinds/integration.ts';
 import { findKind, KINDS } from '#crds/kinds/kinds.ts';
+import type { RateLimitPolicySpec } from '#crds/kinds/rate-limit-policy.ts';
+import type { UsageLimitPolicySpec } from '#crds/kinds/usage-limit-policy.ts';
+import type { WorkspaceSpec } from '#crds/kinds/workspace.ts';
 import { API_GROUP, API_VERSION, metadataSchema } from '#crds/object.ts';
 import { problemsOf } from '#crds/problems.ts';
 import type { Manifest } from '../world.ts';
@@ -27,7 +30,25 @@ export interface ApiKeyObject extends Parsed {
   readonly kind: 'ApiKey';
   readonly spec: ApiKeySpec;
 }
-export type AcceptedObject = GatewayConfigObject | IntegrationObject | ApiKeyObject;
+export interface RateLimitPolicyObject extends Parsed {
+  readonly kind: 'RateLimitPolicy';
+  readonly spec: RateLimitPolicySpec;
+}
+export interface UsageLimitPolicyObject extends Parsed {
+  readonly kind: 'UsageLimitPolicy';
+  readonly spec: UsageLimitPolicySpec;
+}
+export interface WorkspaceObject extends Parsed {
+  readonly kind: 'Workspace';
+  readonly spec: WorkspaceSpec;
+}
+export type AcceptedObject =
+  | GatewayConfigObject
+  | IntegrationObject
+  | ApiKeyObject
+  | RateLimitPolicyObject
+  | UsageLimitPolicyObject
+  | WorkspaceObject;
 
 export type Checked = { readonly object: AcceptedObject } | { readonly refused: Verdict };
 
@@ -105,10 +126,17 @@ function unknownKind(apiVersion: string, kind: string): Verdict {
   return { reason: 'UnsupportedVersion', message: `apiVersion: must be ${right} for a ${kind}, not ${apiVersion}` };
 }
 
-/** An organisation key is not limited to its workspace, so no workspace can make one for itself. */
+/** An organisation key is not limited to its workspace, so no workspace can make one for itself; nor can it lift its own limits. */
 function rightsVerdict(object: AcceptedObject, organisationNamespace: string): Verdict | undefined {
-  if (object.kind !== 'ApiKey' || object.spec.type !== 'organisation-service') return undefined;
   if (object.manifest.namespace === organisationNamespace) return undefined;
-  const message = `spec.type: organisation-service keys belong in the organisation namespace ${organisationNamespace}`;
-  return { reason: 'NotPermitted', message };
+  const what = ofOrganisationOnly(object);
+  if (what === undefined) return undefined;
+  return { reason: 'NotPermitted', message: `${what} belong in the organisation namespace ${organisationNamespace}` };
+}
+
+function ofOrganisationOnly(object: AcceptedObject): string | undefined {
+  if (object.kind === 'Workspace') return 'metadata.namespace: Workspaces';
+  return object.kind === 'ApiKey' && object.spec.type === 'organisation-service'
+    ? 'spec.type: organisation-service keys'
+    : undefined;
 }

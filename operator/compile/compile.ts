@@ -9,6 +9,14 @@ import type { AcceptedObject } from './check.ts';
 import { type Candidate, compareNames, elect, type LastGood } from './elect.ts';
 import { compileConfig } from './gateway-config.ts';
 import { compileIntegration } from './integration.ts';
+import {
+  compileRateLimitPolicy,
+  compileUsageLimitPolicy,
+  compileWorkspace,
+  type LimitRecords,
+  limitsOfIntegration,
+  limitsOfKey,
+} from './limits.ts';
 import { type Lookup, lookupIn } from './lookup.ts';
 import type { Catalog } from './providers.ts';
 import { electSecrets } from './secrets.ts';
@@ -60,11 +68,16 @@ export function compile(world: World, previous: LastGood, tools: CompileTools): 
     integrations: [],
     credentials: [],
     keys: [],
+    rate_limits: [],
+    usage_limits: [],
+    workspaces: [],
     generate: new Map(),
     keyOwners: new Map(),
   };
   const inOrder = [...candidates].sort((a, b) => compareNames(a.manifest, b.manifest));
-  const contributions = inOrder.map((candidate) => contribute(candidate, draft, lookup, catalog));
+  const contributions = inOrder.map((candidate) =>
+    contribute(candidate, draft, { lookup, catalog, organisationNamespace }),
+  );
   const statuses = new Map(
     contributions.map((contribution) => [contribution.candidate.manifest, contributionStatus(contribution)]),
   );
@@ -77,11 +90,18 @@ export function compile(world: World, previous: LastGood, tools: CompileTools): 
   };
 }
 
-function contribute(candidate: Candidate, draft: Draft, lookup: Lookup, catalog: Catalog): Contribution {
+/** What the others say of an object's surroundings. */
+interface Surroundings {
+  readonly lookup: Lookup;
+  readonly catalog: Catalog;
+  readonly organisationNamespace: string;
+}
+
+function contribute(candidate: Candidate, draft: Draft, around: Surroundings): Contribution {
   const { object, refused } = candidate;
   const nothing: Contribution = { candidate, refused, unresolved: [], warnings: [] };
   if (object === undefined) return nothing;
-  const added = ADD[object.kind](object as never, draft, lookup, catalog);
+  const added = ADD[object.kind](object as never, draft, around);
   return {
     candidate: added.isServed === false ? { ...candidate, served: 'none' } : candidate,
     refused: refused ?? added.refused,
@@ -101,25 +121,25 @@ interface Added {
 type Add<K extends AcceptedObject['kind']> = (
   object: Extract<AcceptedObject, { kind: K }>,
   draft: Draft,
-  lookup: Lookup,
-  catalog: Catalog,
+  around: Surroundings,
 ) => Added;
 
 /** A kind is one row. */
 const ADD: { readonly [K in AcceptedObject['kind']]: Add<K> } = {
-  GatewayConfig: (object, draft, lookup) => {
+  GatewayConfig: (object, draft, { lookup }) => {
     const compiled = compileConfig(object, lookup);
     draft.configs.push(compiled.record);
     draft.credentials.push(...compiled.credentials);
     return compiled;
   },
-  Integration: (object, draft, lookup, catalog) => {
+  Integration: (object, draft, { lookup, catalog }) => {
     const { record, credential, unresolved } = compileIntegration(object, lookup, catalog);
     draft.integrations.push(record);
     if (credential !== undefined) draft.credentials.push(credential);
+    addLimits(draft, limitsOfIntegration(object));
     return { unresolved };
   },
-  ApiKey: (object, draft, lookup) => {
+  ApiKey: (object, draft, { lookup }) => {
     const { record, refused, unresolved, generate } = compileKey(object, lookup);
     if (generate !== undefined) draft.generate.set(`${generate.namespace}/${generate.name}`, generate);
     if (record === undefined) return { unresolved, refused, isServed: false };
@@ -127,9 +147,29 @@ const ADD: { readonly [K in AcceptedObject['kind']]: Add<K> } = {
     if (owner !== undefined) return { unresolved, refused: sameKey(object.manifest, owner), isServed: false };
     draft.keyOwners.set(record.digest, record);
     draft.keys.push(record);
+    addLimits(draft, limitsOfKey(object));
     return { unresolved };
   },
+  RateLimitPolicy: (object, draft, { organisationNamespace }) => {
+    addLimits(draft, compileRateLimitPolicy(object, organisationNamespace));
+    return { unresolved: [] };
+  },
+  UsageLimitPolicy: (object, draft, { organisationNamespace }) => {
+    addLimits(draft, compileUsageLimitPolicy(object, organisationNamespace));
+    return { unresolved: [] };
+  },
+  Workspace: (object, draft) => {
+    const compiled = compileWorkspace(object);
+    draft.workspaces.push(compiled.record);
+    addLimits(draft, compiled);
+    return { unresolved: [] };
+  },
 };
+
+function addLimits(draft: Draft, limits: LimitRecords): void {
+  draft.rate_limits.push(...limits.rate_limits);
+  draft.usage_limits.push(...limits.usage_limits);
+}
 
 /** Of an object in another namespace, not even the name is told. */
 function sameKey(manifest: Manifest, owner: Owner): Verdict {
@@ -152,16 +192,14 @@ function duplicateStatus(manifest: Manifest, refused: Verdict): ObjectStatus {
 }
 
 function snapshotOf(world: World, draft: Draft, contributions: readonly Contribution[]): Snapshot {
-  const { configs, integrations, credentials, keys } = draft;
+  const { generate: _generate, keyOwners: _keyOwners, credentials, ...records } = draft;
   return {
+    ...records,
     settings: {
       organisation_namespace: world.settings.organisationNamespace,
       request_hosts: [...world.settings.requestHosts],
     },
-    configs,
-    integrations,
     credentials: credentials.sort(compareCredentials),
-    keys,
     refused: contributions.filter(({ refused: reason }) => reason !== undefined).flatMap(refusedRecord),
   };
 }

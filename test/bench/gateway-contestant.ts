@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Snapshot } from '#crds/snapshot/contract.ts';
+import { NO_RECORDS } from '../fakes/no-records.ts';
 import { type Contestant, type UpstreamOrigins, WORKLOADS } from './contestant.ts';
 import { startPinned } from './process.ts';
 
@@ -43,6 +44,7 @@ export function benchSnapshot(upstream: UpstreamOrigins, size: SnapshotSize): Sn
     keyRecord(`key-${index}`, `other-key-${index}-00000000`),
   );
   return {
+    ...NO_RECORDS,
     settings: { organisation_namespace: 'model-gateway', request_hosts: [] },
     configs: [...WORKLOADS.map((workload) => configRecord(workload, upstream.origin(workload))), ...others],
     integrations: [],

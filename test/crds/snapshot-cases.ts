@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import type { KeyRecord, Snapshot } from '#crds/snapshot/contract.ts';
+import { NO_RECORDS } from '../fakes/no-records.ts';
 
 export const sha256 = (text: string | Uint8Array) => createHash('sha256').update(text).digest('hex');
 
@@ -37,6 +38,7 @@ export function configRecord(index: number): Snapshot['configs'][number] {
 }
 
 export const SNAPSHOT: Snapshot = {
+  ...NO_RECORDS,
   settings: { organisation_namespace: 'model-gateway', request_hosts: ['https://llm.example'] },
   configs: [configRecord(1), configRecord(2), configRecord(10)],
   integrations: [
@@ -68,6 +70,7 @@ export const SNAPSHOT: Snapshot = {
 };
 
 export const EMPTY: Snapshot = {
+  ...NO_RECORDS,
   settings: { organisation_namespace: 'o', request_hosts: [] },
   configs: [],
   integrations: [],

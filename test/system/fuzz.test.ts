@@ -9,6 +9,7 @@ import { encodeSnapshot } from '#crds/snapshot/encode.ts';
 import { contentHash, indexSchema, sha256Hex } from '#crds/snapshot/index-document.ts';
 import { HI, type Stage, startStage, target } from '../conformance/stage.ts';
 import { anthropicEvents, anthropicMessage } from '../fakes/anthropic-wire.ts';
+import { NO_RECORDS } from '../fakes/no-records.ts';
 import { config, defaultConfig } from '../fakes/objects.ts';
 import { openAiChat, openAiEvents } from '../fakes/openai-wire.ts';
 import { rawExchange } from '../fakes/raw.ts';
@@ -246,6 +247,7 @@ const KINDS: readonly (() => Promise<void>)[] = [
 ];
 
 const EMPTY = {
+  ...NO_RECORDS,
   settings: { organisation_namespace: 'model-gateway', request_hosts: [] },
   configs: [],
   integrations: [],

@@ -6,6 +6,7 @@ import { type EncodedSnapshot, encodeSnapshot } from '#crds/snapshot/encode.ts';
 import { contentHash, indexSchema, type SnapshotIndex, sha256Hex } from '#crds/snapshot/index-document.ts';
 import { HI, type Stage, startStage, target } from '../conformance/stage.ts';
 import { startTestGateway } from '../fakes/gateway.ts';
+import { NO_RECORDS } from '../fakes/no-records.ts';
 import { defaultConfig } from '../fakes/objects.ts';
 import { chat, chatStream } from '../fakes/replies.ts';
 import type { Upstream } from '../fakes/upstream.ts';
@@ -18,6 +19,7 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 const GOOD: Snapshot = {
+  ...NO_RECORDS,
   settings: { organisation_namespace: 'model-gateway', request_hosts: [] },
   configs: [],
   integrations: [],

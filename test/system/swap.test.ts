@@ -4,6 +4,7 @@ import type { Snapshot } from '#crds/snapshot/contract.ts';
 import { encodeSnapshot } from '#crds/snapshot/encode.ts';
 import type { ServedConfig } from '#gateway/admin.ts';
 import { HI, type Stage, startStage, target } from '../conformance/stage.ts';
+import { NO_RECORDS } from '../fakes/no-records.ts';
 import { config, defaultConfig } from '../fakes/objects.ts';
 import type { Upstream } from '../fakes/upstream.ts';
 
@@ -28,6 +29,7 @@ async function served(): Promise<ServedConfig> {
 }
 
 const GOOD: Snapshot = {
+  ...NO_RECORDS,
   settings: { organisation_namespace: 'model-gateway', request_hosts: [] },
   configs: [],
   integrations: [],

@@ -57,6 +57,7 @@ export function anExchange(over: Partial<Exchange> = {}): Exchange {
     status: 200,
     errorCode: undefined,
     firstByteAt: now - 25,
+    bill: undefined,
     usage: { prompt_tokens: 11, completion_tokens: 5, total_tokens: 16 },
     streamFailed: false,
     answeredModel: 'gpt-4o-mini-2024-07-18',

@@ -2,10 +2,12 @@
 import type { Snapshot } from '#crds/snapshot/contract.ts';
 import { type ObjectStatus, statusOf as statusOfManifest } from '#operator/compile/status.ts';
 import type { Refusal, Replica } from '#operator/replicas/replica.ts';
+import { NO_RECORDS } from '../../fakes/no-records.ts';
 
 /** A GatewayConfig per name, which asks for the model. */
 export function snapshotOf(models: Readonly<Record<string, string>>): Snapshot {
   return {
+    ...NO_RECORDS,
     settings: { organisation_namespace: 'model-gateway', request_hosts: [] },
     configs: Object.entries(models).map(([name, model]) => ({
       namespace: 'default',
