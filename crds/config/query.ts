@@ -1,5 +1,6 @@
 /** The query language of conditional routing (`strategy.conditions[].query`), parsed once into a tree without loose ends. */
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
+import { compilePattern } from './re2.ts';
 
 /** A value that `$eq` and its like compare: JSON without objects and arrays. */
 export type Scalar = string | number | boolean | null;
@@ -22,10 +23,6 @@ export type Query =
 
 /** Nesting of `$and` and `$or`. */
 export const MAX_QUERY_DEPTH = 16;
-export const MAX_PATTERN_BYTES = 1024;
-/** Bounds what one look at a text may cost: RE2 is linear in text times program. */
-const MAX_PROGRAM_SIZE = 2000;
-const MAX_REPEATS = 1000;
 
 const OPERATORS = '$eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $regex';
 const KEYS = 'metadata.<key>, params.<key>, url.pathname, $and or $or';
@@ -143,30 +140,9 @@ function number(value: unknown, path: Path): number {
 
 function pattern(value: unknown, path: Path): RE2JS {
   if (typeof value !== 'string') throw new QueryError('$regex must be a string in RE2 syntax', path);
-  if (Buffer.byteLength(value) > MAX_PATTERN_BYTES)
-    throw new QueryError(`$regex must be at most ${MAX_PATTERN_BYTES} bytes long`, path);
-  // Before compiling: repeats are written out in the program, which takes a second for the worst of 1 KiB.
-  const small = repeats(value) <= MAX_REPEATS;
-  const compiled = small ? compile(value, path) : undefined;
-  if (compiled === undefined || compiled.programSize() > MAX_PROGRAM_SIZE)
-    throw new QueryError('$regex is too large: use fewer or smaller repeats like {n,m}', path);
+  const compiled = compilePattern(value);
+  if (typeof compiled === 'string') throw new QueryError(`$regex ${compiled}`, path);
   return compiled;
-}
-
-function repeats(source: string): number {
-  let sum = 0;
-  for (const [, low = '', high = ''] of source.matchAll(/\{(\d+)(?:,(\d*))?\}/g))
-    sum += Math.max(Number(low), Number(high));
-  return sum;
-}
-
-function compile(source: string, path: Path): RE2JS {
-  try {
-    return RE2JS.compile(source);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new QueryError(`$regex must be a pattern in RE2 syntax (no lookaround, no backreferences): ${reason}`, path);
-  }
 }
 
 /** Metadata and paths are strings however the operand is written: `metadata.paid: true` means the value "true". */
