@@ -5,17 +5,29 @@ import { z } from '../config/words.ts';
 const MAX_TIERS = 8;
 const DECIMAL = /^\d{1,9}(\.\d{1,18})?$/;
 
-/** Kinds of units that have a price of their own. */
+/**
+ * Kinds of units that have a price of their own. `request_text_token` and its like are finer than the unit that they are
+ * named after: where they are not given, that one holds.
+ */
 export const PRICE_UNITS = [
   'request_token',
-  'response_token',
-  'cache_read_input_token',
-  'cache_write_input_token',
-  'reasoning_token',
-  'prediction_token',
+  'request_text_token',
+  'request_image_token',
   'request_audio_token',
+  'response_token',
+  'response_text_token',
+  'response_image_token',
   'response_audio_token',
+  'cache_read_input_token',
+  'cache_read_text_input_token',
+  'cache_read_image_input_token',
   'cache_read_audio_input_token',
+  'cache_write_input_token',
+  'cache_write_text_input_token',
+  'cache_write_image_input_token',
+  'reasoning_token',
+  'prediction_accepted_token',
+  'prediction_rejected_token',
   'image',
   'request',
 ] as const;
@@ -51,24 +63,33 @@ export const pricingConfig = z
         ...unitPrices,
         tiers: z.array(tier).max(MAX_TIERS).describe('Prices of long prompts.').optional(),
       })
-      .describe('Prices in US dollars.'),
+      .describe(
+        'Prices in US dollars. Cached tokens without a price pay the one of request_token, reasoning, audio and predicted ones that of request_token or response_token; what else has none costs nothing.',
+      ),
     currency: z.enum(['USD']).describe('Always US dollars.').default('USD'),
     version: text(64, 'What the ledger calls these prices by.').optional(),
   })
-  .describe('Prices of this model; they replace those of the table.');
+  .describe(
+    'Prices of this model; they replace those of the table. What a request cost, and by which prices, stands in its line of the log: cost_usd, price_version, or cost_unknown.',
+  );
 
 const multiplier = decimal('What the price is multiplied with.').optional();
+
+const unitMultipliers = Object.fromEntries(
+  PRICE_UNITS.filter((unit) => unit !== 'image').map((unit) => [unit, multiplier]),
+) as Record<Exclude<PriceUnit, 'image'>, typeof multiplier>;
 
 export const pricingAdjustments = z
   .strictObject({
     multiplier: z
       .strictObject({
         default: multiplier,
-        ...(Object.fromEntries(PRICE_UNITS.map((unit) => [unit, multiplier])) as Record<PriceUnit, typeof multiplier>),
+        ...unitMultipliers,
+        image: z.strictObject({ default: multiplier }).describe('Of images that are priced by the piece.').optional(),
       })
       .describe('By kind of unit; `default` for those that are not named.'),
   })
-  .describe('Multiplies every price of this Integration: discounts and surcharges.');
+  .describe('Multiplies every price of this Integration, of the table and of pricing_config alike.');
 
 export type PricingConfig = z.infer<typeof pricingConfig>;
 export type PricingAdjustments = z.infer<typeof pricingAdjustments>;
