@@ -4,6 +4,8 @@
  * translates to and from it, and so does a client dialect.
  */
 
+import type { ModelPage } from './model-page.ts';
+
 /** JSON object on the wire, of unknown shape. */
 export type Json = Record<string, unknown>;
 
@@ -16,13 +18,35 @@ export type Operation = 'chat' | 'complete' | 'embed' | 'countTokens';
 /** Values of the config object's credential and addressing fields for one target (api_key, vendor_organization, ...). */
 export type Credentials = Readonly<Record<string, unknown>>;
 
-/** Tokens as the provider counted them, in OpenAI's words. */
+/** Tokens as the provider counted them, in OpenAI's words; the details are parts of the two sums. */
 export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
-  readonly prompt_tokens_details?: { readonly cached_tokens?: number; readonly cache_creation_tokens?: number };
-  readonly completion_tokens_details?: { readonly reasoning_tokens?: number };
+  readonly prompt_tokens_details?: PromptDetails;
+  readonly completion_tokens_details?: CompletionDetails;
+}
+
+export interface PromptDetails {
+  /** Read from the provider's cache. */
+  readonly cached_tokens?: number;
+  /** Written to it. */
+  readonly cache_creation_tokens?: number;
+  /** Those of the written that are kept for an hour. */
+  readonly cache_creation_1h_tokens?: number;
+  readonly audio_tokens?: number;
+  readonly image_tokens?: number;
+  /** Those of the cached that are audio, and images. */
+  readonly cached_audio_tokens?: number;
+  readonly cached_image_tokens?: number;
+}
+
+export interface CompletionDetails {
+  readonly reasoning_tokens?: number;
+  readonly audio_tokens?: number;
+  readonly image_tokens?: number;
+  readonly accepted_prediction_tokens?: number;
+  readonly rejected_prediction_tokens?: number;
 }
 
 /** One server-sent event, unframed. `data` is the joined data lines. */
@@ -91,4 +115,8 @@ export interface Provider {
   readonly contextLengthWords: readonly string[];
   /** Whether usage of streams must be asked for with `stream_options.include_usage`. */
   readonly streamUsageOnRequest: boolean;
+  /** Prices and sizes of its models; undefined: only what an Integration says is known. */
+  readonly models?: ModelPage;
+  /** Where a model's name tells more than its row: the most tokens of an answer that names no maximum itself. */
+  maxOutputTokens?(model: string): number | undefined;
 }

@@ -1,6 +1,8 @@
 import type { Credentials, Provider } from '../provider.ts';
 import { decodeAnswer } from './decode-answer.ts';
 import { encodeRequest } from './encode-request.ts';
+import { modelTraits } from './models.ts';
+import { ANTHROPIC_MODELS } from './price-page.ts';
 import { CONTEXT_LENGTH_WORDS, readProblem } from './problem.ts';
 import { MessageStreamDecoder } from './stream-decoder.ts';
 
@@ -25,6 +27,8 @@ export const anthropic: Provider = {
   readProblem,
   contextLengthWords: CONTEXT_LENGTH_WORDS,
   streamUsageOnRequest: false,
+  models: ANTHROPIC_MODELS,
+  maxOutputTokens: (model) => modelTraits(model).maxOutputTokens,
 };
 
 function authorize(credentials: Credentials): readonly string[] {

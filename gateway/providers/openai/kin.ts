@@ -1,5 +1,6 @@
 /** Providers whose public API is OpenAI's wire format. A new one is a row here, and nothing else. */
 import type { Credentials, Provider } from '../provider.ts';
+import { OPENAI_MODELS } from './models.ts';
 import { bearer, openAiCompatible } from './provider.ts';
 
 const OPENAI_HEADERS = [
@@ -22,7 +23,12 @@ const tellsUsage = { streamUsageOnRequest: false } as const;
 const local = { needsCredential: false } as const;
 
 export const OPENAI_KIN: readonly Provider[] = [
-  openAiCompatible({ name: 'openai', baseUrl: 'https://api.openai.com/v1', authorize: authorizeOpenAi }),
+  openAiCompatible({
+    name: 'openai',
+    baseUrl: 'https://api.openai.com/v1',
+    authorize: authorizeOpenAi,
+    models: OPENAI_MODELS,
+  }),
   openAiCompatible({ name: 'baseten', baseUrl: 'https://inference.baseten.co/v1', operations: ['chat'] }),
   openAiCompatible({ name: 'cerebras', baseUrl: 'https://api.cerebras.ai/v1', operations: ['chat', 'complete'] }),
   openAiCompatible({

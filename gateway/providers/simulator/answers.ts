@@ -19,7 +19,11 @@ export interface Answer {
 const FIRST_CREATED = 1_700_000_000;
 const CREATED_SPAN = 100_000_000;
 const CHARACTERS_PER_TOKEN = 4;
+/** Most tokens of an echo whose request names no maximum. */
+export const MAX_OUTPUT_TOKENS = 256;
 const WORDS = ['the', 'quick', 'brown', 'fox', 'jumps', 'over', 'a', 'lazy', 'dog'] as const;
+/** With the blank before it. */
+const LONGEST_WORD_CHARACTERS = 1 + Math.max(...WORDS.map((word) => word.length));
 
 export function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
@@ -45,14 +49,20 @@ function promptOf(body: Json): string {
   return Array.isArray(body.prompt) ? body.prompt.map(String).join(' ') : '';
 }
 
+/** Most tokens of an answer whose request names no maximum: what `long-<n>` asks for, it gets. */
+export function longestAnswerTokens({ words }: Behaviour): number {
+  return words === undefined ? MAX_OUTPUT_TOKENS : Math.ceil((words * LONGEST_WORD_CHARACTERS) / CHARACTERS_PER_TOKEN);
+}
+
 function longText(words: number): string {
   return Array.from({ length: words }, (_, index) => WORDS[index % WORDS.length]).join(' ');
 }
 
-/** The text that fits `max_completion_tokens` or `max_tokens`. */
-function bounded(text: string, body: Json): { text: string; cut: boolean } {
-  const limit = body.max_completion_tokens ?? body.max_tokens;
-  if (typeof limit !== 'number' || countTokens(text) <= limit) return { text, cut: false };
+/** The text that fits `max_completion_tokens` or `max_tokens`, else the simulator's own maximum. */
+function bounded(text: string, body: Json, behaviour: Behaviour): { text: string; cut: boolean } {
+  const asked = body.max_completion_tokens ?? body.max_tokens;
+  const limit = typeof asked === 'number' ? asked : longestAnswerTokens(behaviour);
+  if (countTokens(text) <= limit) return { text, cut: false };
   return { text: text.slice(0, Math.max(0, limit) * CHARACTERS_PER_TOKEN), cut: true };
 }
 
@@ -69,7 +79,7 @@ export function answerOf(raw: string, body: Json, behaviour: Behaviour): Answer 
   const said = heard === undefined ? promptOf(body) : textOf(heard.content);
   const toolCalls = callTools(body, heard?.role === 'user' ? said : '', behaviour.callsTool === true);
   const wanted = behaviour.words === undefined ? said : longText(behaviour.words);
-  const { text, cut } = toolCalls.length > 0 ? { text: '', cut: false } : bounded(wanted, body);
+  const { text, cut } = toolCalls.length > 0 ? { text: '', cut: false } : bounded(wanted, body, behaviour);
   const digest = digestOf(raw);
   const choices = typeof body.n === 'number' && body.n >= 1 ? Math.min(Math.floor(body.n), 128) : 1;
   const prompt = messages.map((message) => textOf(message.content)).join('\n') || promptOf(body);

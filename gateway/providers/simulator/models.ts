@@ -30,7 +30,7 @@ interface Row {
 const ROWS: readonly Row[] = [
   {
     name: 'echo',
-    does: 'Repeats the last user message. So does any name that is not in this table.',
+    does: 'Repeats the last user message, of which at most 256 tokens (1,024 characters) unless the request names a maximum. So does any name that is not in this table.',
     behave: () => ({}),
   },
   {

@@ -2,6 +2,9 @@
 
 import { openAiCompatible } from '../openai/provider.ts';
 import type { Provider } from '../provider.ts';
+import { longestAnswerTokens } from './answers.ts';
+import { behaviourOf } from './models.ts';
+import { SIMULATOR_PAGE } from './price-page.ts';
 
 /** Name of the provider whose origin is known only once `startSimulator` has run. */
 export const SIMULATOR = 'simulator';
@@ -12,4 +15,6 @@ export const simulator: Provider = openAiCompatible({
   baseUrl: undefined,
   needsCredential: false,
   authorize: () => [],
+  models: SIMULATOR_PAGE,
+  maxOutputTokens: (model) => longestAnswerTokens(behaviourOf(model)),
 });
