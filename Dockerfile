@@ -19,7 +19,7 @@ COPY operator operator
 RUN mkdir /data && chown 65532:65532 /data
 ENV NODE_ENV=production MODEL_GATEWAY_HOST=0.0.0.0 MODEL_GATEWAY_DATA=/data
 VOLUME /data
-EXPOSE 8787 8788
+EXPOSE 8787 8788 8789
 USER 65532:65532
 ENTRYPOINT ["/app/node_modules/node/bin/node"]
 CMD ["operator/embedded.ts"]

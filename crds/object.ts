@@ -9,10 +9,22 @@ export const ANNOTATIONS = {
   allowedWorkspaces: `${API_GROUP}/allowed-workspaces`,
   /** `"true"`: the default config of its workspace. */
   isDefault: `${API_GROUP}/default`,
+  /** `"input"`, `"output"` or `"input,output"`: a guardrail of every request of its workspace, of the organisation's for all. */
+  defaultGuardrail: `${API_GROUP}/default-guardrail`,
   /** A word that was not there before: budgets of the object start anew. With `.<group id>` behind it, that of one group. */
   resetUsage: `${API_GROUP}/reset-usage`,
+  /** A word that was not there before: nothing is given any more of what the cache has kept for the Workspace. */
+  purgeCache: `${API_GROUP}/purge-cache`,
   /** A word that was not there before: the key is replaced. */
   rotate: `${API_GROUP}/rotate`,
+  /** `"3"`: the version of a prompt that is published. `"3@5"`: until a later version than 5 is published by an edit. */
+  publishedVersion: `${API_GROUP}/published-version`,
+  /** `"staging=3,beta=4@5"`: versions that have labels, in the same words. Version 0: none has. */
+  versionLabels: `${API_GROUP}/version-labels`,
+  /** `"true"`, by the operator: an edit has published this version. */
+  published: `${API_GROUP}/published`,
+  /** `"staging,beta"`, by the operator: an edit has given this version these labels. */
+  labels: `${API_GROUP}/labels`,
 } as const;
 
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;

@@ -2,11 +2,13 @@
 import {
   type Admin,
   type AdminAnswer,
+  type AdminPage,
   type Health,
   healthPages,
   startAdminServer,
 } from '#crds/command/admin-server.ts';
 import { errorEnvelope, GatewayError } from './errors.ts';
+import type { UsagePage } from './usage-page.ts';
 
 /** What `/config` says of the snapshot in use. Before the first: generation 0, hash '' and no time. */
 export interface ServedConfig {
@@ -22,6 +24,7 @@ export interface ServedConfig {
 /** What the admin port looks at, anew for each request. */
 export interface AdminView extends Health {
   config(): ServedConfig;
+  usage(): Promise<UsagePage>;
   /** A line per object in use: kind, namespace/name. */
   objects(): Iterable<string>;
 }
@@ -36,10 +39,11 @@ export interface AdminOptions {
 /** Listens; rejects with the listener's error (`EADDRINUSE`, ...) where the port cannot be had. */
 export function startAdmin({ host, port, view }: AdminOptions): Promise<Admin> {
   const config = (query: URLSearchParams) => configAnswer(view, query);
+  const usage = async () => json(200, await view.usage());
   return startAdminServer({
     host,
     port,
-    pages: new Map([...healthPages(view), ['/config', config] as const]),
+    pages: new Map<string, AdminPage>([...healthPages(view), ['/config', config], ['/usage', usage]]),
     failureAnswer: (code, message, cause) => failure(new GatewayError(code, message, { cause })),
   });
 }

@@ -19,19 +19,32 @@ function commonHeaders(context: RequestContext, upstreamHeaders?: IncomingHttpHe
   const headers = ['x-request-id', exchange.id, 'x-gateway-trace-id', exchange.trace.echoed];
   if (endpoint.dialect === 'anthropic' && upstreamHeaders?.['request-id'] === undefined)
     headers.push('request-id', exchange.id);
+  context.admission?.addHeaders(headers);
   if (context.closing()) headers.push('connection', 'close');
   return headers;
+}
+
+/** Headers of an answer of our own. */
+export function plainHeaders(context: RequestContext): string[] {
+  return [...commonHeaders(context), 'content-type', JSON_TYPE];
 }
 
 /** Headers of an answer that came from a target. */
 export function routedHeaders(context: RequestContext, routed: Routed<GatewayReply>): string[] {
   const { reply, target } = routed;
   const headers = commonHeaders(context, reply?.upstreamHeaders);
-  const provider = reply?.upstream?.provider.name;
-  if (provider !== undefined) headers.push('x-gateway-provider', provider);
+  const { cache } = context.exchange;
+  const provider = reply?.upstream?.provider.name ?? cache?.recalled?.provider;
+  if (provider !== undefined && provider !== '') headers.push('x-gateway-provider', provider);
   if (target !== undefined) headers.push('x-gateway-last-used-option-index', target.path);
-  headers.push('x-gateway-retry-attempt-count', String(routed.retryCount), 'x-gateway-cache-status', 'DISABLED');
-  if (reply?.upstreamHeaders !== undefined) copyDown(reply.upstreamHeaders, headers);
+  headers.push(
+    'x-gateway-retry-attempt-count',
+    String(routed.retryCount),
+    'x-gateway-cache-status',
+    cache?.status ?? 'DISABLED',
+  );
+  if (reply?.upstreamHeaders !== undefined)
+    copyDown(reply.upstreamHeaders, headers, context.admission?.hasRates === true);
   return headers;
 }
 

@@ -8,13 +8,19 @@ import fastify, {
   type FastifyServerFactoryHandler,
   type onRequestHookHandler,
 } from 'fastify';
+import { isControlPlanePath } from '#crds/http/control-plane-paths.ts';
 import { authenticate } from './authenticate.ts';
+import { CACHE_PURGE } from './cache/purge-endpoint.ts';
 import { clientError } from './client-error.ts';
 import { ENDPOINTS, type EndpointRow } from './endpoints.ts';
 import { asGatewayError, GatewayError } from './errors.ts';
 import type { Caller } from './exchange.ts';
 import type { GatewayState } from './gateway-state.ts';
+import { FEEDBACK, FEEDBACK_WORD } from './guardrails/feedback-endpoints.ts';
 import { listModels, MODEL_SCOPES, retrieveModel } from './list-models.ts';
+import { createFeedback, updateFeedback } from './phases/feedback.ts';
+import { feedbackPhases, type Phase, PURGE_PHASES, RENDER_PHASES } from './pipeline.ts';
+import { isPromptCall, PROMPT_CHAT, PROMPT_RENDER } from './prompts/prompt-endpoints.ts';
 import type { Dialect } from './providers/provider.ts';
 import { serveExchange } from './serve-exchange.ts';
 import { pathOf, servePlain } from './serve-plain.ts';
@@ -40,6 +46,11 @@ export function buildApi(gateway: GatewayState): FastifyInstance {
     frameworkErrors: (_error, request, reply) => refuse(gateway, request, reply, badPath),
   });
   for (const endpoint of ENDPOINTS) api.post(endpoint.path, exchangeRoute(gateway, endpoint));
+  api.post(PROMPT_CHAT.path, exchangeRoute(gateway, PROMPT_CHAT));
+  api.post(PROMPT_RENDER.path, exchangeRoute(gateway, PROMPT_RENDER, RENDER_PHASES));
+  api.post(FEEDBACK.path, exchangeRoute(gateway, FEEDBACK, feedbackPhases(createFeedback)));
+  api.put(FEEDBACK_WORD.path, exchangeRoute(gateway, FEEDBACK_WORD, feedbackPhases(updateFeedback)));
+  api.delete(CACHE_PURGE.path, exchangeRoute(gateway, CACHE_PURGE, PURGE_PHASES));
   api.get(MODELS, modelRoute(gateway, listModels));
   api.get(
     `${MODELS}/*`,
@@ -64,22 +75,31 @@ function makeServer(gateway: GatewayState, route: FastifyServerFactoryHandler): 
   return createServer(options, (request, response) => {
     const endpoint = request.method === 'POST' ? BY_URL.get(request.url ?? '') : undefined;
     const { snapshot } = gateway;
-    if (endpoint === undefined || snapshot === undefined) route(request, response);
-    else void serveExchange(gateway, snapshot, endpoint, request, response);
+    if (endpoint !== undefined && snapshot !== undefined)
+      void serveExchange(gateway, snapshot, endpoint, request, response);
+    else if (isOfControlPlane(pathOf(request))) void gateway.operator.serve(gateway, request, response);
+    else route(request, response);
   });
+}
+
+/** Prompts are kept by the control plane, and filled in here. */
+function isOfControlPlane(path: string): boolean {
+  return isControlPlanePath(path) && !isPromptCall(path);
 }
 
 /** The pipeline takes over before fastify would read the body: it reads it itself, once it knows who calls. */
 function exchangeRoute(
   gateway: GatewayState,
   endpoint: EndpointRow,
+  phases?: readonly Phase[],
 ): { onRequest: onRequestHookHandler; handler: () => void } {
   return {
     onRequest: (request, reply) => {
       const { snapshot } = gateway;
       if (snapshot === undefined) return refuse(gateway, request, reply, notReady);
       reply.hijack();
-      void serveExchange(gateway, snapshot, endpoint, request.raw, reply.raw);
+      const { prompt_id: reference } = request.params as { readonly prompt_id?: string };
+      void serveExchange(gateway, snapshot, endpoint, request.raw, reply.raw, reference, phases);
     },
     handler: () => undefined,
   };
@@ -138,13 +158,22 @@ function refusalOf(error: unknown): GatewayError {
 
 const PATHS: ReadonlyMap<string, string> = new Map([
   ...ENDPOINTS.map((endpoint) => [endpoint.path, 'POST'] as const),
+  [FEEDBACK.path, 'POST'],
   [MODELS, 'GET'],
+  [CACHE_PURGE.path, 'DELETE'],
 ]);
+
+/** Of paths that go on behind what is known. */
+function methodBelow(path: string): string | undefined {
+  if (path.startsWith(`${MODELS}/`)) return 'GET';
+  if (path.startsWith(`${FEEDBACK.path}/`)) return 'PUT';
+  return isPromptCall(path) ? 'POST' : undefined;
+}
 
 /** 405 on a known path, else 404; neither asks for a key. */
 function unknownPath(request: IncomingMessage): GatewayError {
   const path = pathOf(request);
-  const allow = PATHS.get(path) ?? (path.startsWith(`${MODELS}/`) ? 'GET' : undefined);
+  const allow = PATHS.get(path) ?? methodBelow(path);
   if (allow === undefined) return new GatewayError('unknown_path', `There is nothing at ${path}.`);
   return new GatewayError('method_not_allowed', `${path} takes ${allow} only.`, { headers: { allow } });
 }

@@ -1,6 +1,7 @@
 /** One try at one target: encode, call, read the answer. Never throws: whatever happens becomes a reply. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { decodeUnary, streamTransform } from './answer-dialect.ts';
+import { isUnwanted } from './cache/unwanted.ts';
 import { GatewayError } from './errors.ts';
 import type { Attempt } from './exchange.ts';
 import { failedReply, refusedReply } from './failed-reply.ts';
@@ -145,13 +146,15 @@ class AttemptRun implements CallEvents {
     if (!EVENT_STREAM.test(headers['content-type'] ?? ''))
       return this.giveUp(this.invalid('answered a stream request with something that is no event stream'));
     const terms = {
-      delivery: this.settings.streamDelivery,
+      delivery: this.context.inspection?.holdsStream === true ? 'whole' : this.settings.streamDelivery,
       idleTimeoutMs: this.settings.streamIdleTimeoutMs,
       writeIdleMs: this.means.limits.writeIdleMs,
       provider: this.upstream.provider.name,
       secrets: this.upstream.ownsCredential ? this.upstream.headers : NO_SECRETS,
     };
-    const transform = streamTransform(this.context, this.settings, this.upstream);
+    const { inspection } = this.context;
+    const plain = streamTransform(this.context, this.settings, this.upstream);
+    const transform = inspection?.watched(plain, this.upstream.provider.name, this.cutStream) ?? plain;
     this.stream = new StreamAnswer(this.call, transform, terms, this.attempt, this.means.deadlines, this.onCommit);
   }
 
@@ -160,6 +163,8 @@ class AttemptRun implements CallEvents {
     this.context.onGone = this.onStreamGone;
     this.succeed(undefined);
   };
+
+  private readonly cutStream = (error: GatewayError): void => this.stream?.cut(error);
 
   private noteFirstByte(): void {
     this.firstByte = true;
@@ -200,15 +205,22 @@ class AttemptRun implements CallEvents {
     this.context.onGone = undefined;
     this.attempt.endedAt = performance.now();
     this.attempt.errorCode = error.code;
-    this.resolve(failedReply(error, this.upstream, this.attempt, this.headers, this.context.gone, upstreamStatus));
+    this.resolve(
+      failedReply(error, this.upstream, this.attempt, this.headers, isUnwanted(this.context), upstreamStatus),
+    );
   }
 
   private readonly onGone = (): void => {
+    if (!isUnwanted(this.context)) return;
     this.giveUp(new GatewayError('upstream_cut', 'The caller left.', { provider: this.upstream.provider.name }));
   };
 
   /** Not made where it is needed: a closure of a closure in the context keeps requests alive beyond the young generation. */
-  private readonly onStreamGone = (): void => this.stream?.abandon();
+  private readonly onStreamGone = (): void => {
+    const { cacheTurn } = this.context;
+    if (isUnwanted(this.context)) this.stream?.abandon();
+    else if (cacheTurn?.tap !== undefined) this.stream?.runOn(cacheTurn.tap);
+  };
 
   private readonly onDeadline = (): void => {
     const provider = this.upstream.provider.name;
@@ -241,6 +253,7 @@ function newAttempt(
   return {
     target: target.path,
     provider: upstream.provider.name,
+    integration: upstream.integration,
     model,
     host: upstream.host,
     retry,

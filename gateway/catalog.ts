@@ -1,4 +1,6 @@
 /** What the operator may know of the gateway: names, so that a bad manifest is refused before anything is published. */
+import type { z } from '#crds/config/words.ts';
+import { CHECKS } from './checks/checks.ts';
 import { PROVIDERS } from './providers/registry.ts';
 import { SIMULATOR } from './providers/simulator/provider.ts';
 
@@ -11,7 +13,20 @@ export interface CatalogProvider {
   readonly operations: readonly string[];
 }
 
-export const CATALOG: { readonly providers: ReadonlyMap<string, CatalogProvider> } = {
+export interface CatalogCheck {
+  /** The canonical spelling, e.g. `default.regexMatch`; `<vendor>.classify` stands for any vendor. */
+  readonly id: string;
+  readonly does: string;
+  readonly sides: 'request' | 'response' | 'both';
+  readonly parameters: z.ZodType;
+  readonly example: Readonly<Record<string, unknown>>;
+}
+
+export const CATALOG: {
+  readonly providers: ReadonlyMap<string, CatalogProvider>;
+  readonly checks: readonly CatalogCheck[];
+} = {
+  checks: CHECKS,
   providers: new Map(
     [...PROVIDERS.values()].map(({ name, needsCredential, baseUrl, operations }) => [
       name,
@@ -24,3 +39,5 @@ export const CATALOG: { readonly providers: ReadonlyMap<string, CatalogProvider>
     ]),
   ),
 };
+
+export { checkProblems, treeCheckProblems } from './guardrails/check-problems.ts';

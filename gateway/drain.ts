@@ -29,13 +29,14 @@ export async function drainRequests(
 }
 
 function endNow(context: RequestContext): void {
-  const stream = context.routed?.reply?.stream;
-  if (stream === undefined)
+  const { stream, shared } = context.routed?.reply ?? {};
+  const running = stream ?? shared;
+  if (running === undefined)
     breakOff(context, new GatewayError('draining', 'This replica is shutting down: try again.'));
-  else stream.cut(new GatewayError('draining', 'This replica is shutting down: the stream was cut.'));
+  else running.cut(new GatewayError('draining', 'This replica is shutting down: the stream was cut.'));
 }
 
 async function idle(gateway: GatewayState, limitMs: number): Promise<void> {
   const until = performance.now() + limitMs;
-  while (gateway.running.size > 0 && performance.now() < until) await wait(POLL_MS);
+  while (gateway.running.size + gateway.operator.running > 0 && performance.now() < until) await wait(POLL_MS);
 }

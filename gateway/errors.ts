@@ -1,17 +1,12 @@
+import { type ErrorEnvelope, type ErrorRow, SHARED_ERRORS } from '#crds/http/shared-errors.ts';
+import type { HookResults } from './guardrails/hook-results.ts';
+
 /**
  * The one table of errors. A code is never reused for another meaning; its status and type never depend on where it is
  * thrown. `fix` is what the reference documentation tells the caller to do.
  */
 export const ERRORS = {
-  invalid_json: [
-    400,
-    'invalid_request_error',
-    'Send one JSON object, complete and without __proto__ or constructor.prototype keys.',
-  ],
-  too_deep: [400, 'invalid_request_error', 'Nest the body at most 64 levels deep.'],
-  too_large: [400, 'invalid_request_error', 'Use at most 50,000 object keys in the body.'],
-  invalid_value: [400, 'invalid_request_error', 'Correct the field or header that the message and `param` name.'],
-  missing_field: [400, 'invalid_request_error', 'Add the field that the message and `param` name.'],
+  ...SHARED_ERRORS,
   invalid_config: [400, 'invalid_request_error', 'Correct the inline config at the path that the message names.'],
   unknown_config: [
     400,
@@ -41,26 +36,25 @@ export const ERRORS = {
     'Ask the installation to list the origin (--request-host), or leave the host out.',
   ],
   host_not_allowed: [400, 'invalid_request_error', 'Use a host whose origin the installation lists.'],
-  bad_request: [400, 'invalid_request_error', 'Send well-formed HTTP/1.1.'],
-  invalid_api_key: [401, 'authentication_error', 'Send a valid gateway key in x-gateway-api-key or as bearer.'],
-  missing_scope: [403, 'permission_error', 'Use a key that has the scope which the message names.'],
   model_not_allowed: [403, 'permission_error', 'Use a model that the Integration lists, or have it listed.'],
-  unknown_path: [404, 'not_found_error', 'Check the path: the API begins with /v1.'],
+  unknown_prompt: [
+    404,
+    'not_found_error',
+    'Name a prompt of your workspace, or one that is shared with it: name, name@12, name@latest or name@label.',
+  ],
+  missing_variable: [400, 'invalid_request_error', 'Give the variable that the message and `param` name.'],
+  prompt_too_large: [
+    400,
+    'invalid_request_error',
+    'Give smaller variables: a prompt that is filled in may have 1 MiB of text.',
+  ],
   unknown_model: [404, 'not_found_error', 'List the models with GET /v1/models.'],
-  method_not_allowed: [405, 'invalid_request_error', 'Use a method that the Allow header lists.'],
   request_timeout: [
     408,
     'timeout_error',
     'Raise request_timeout, or try again: the upstream was too slow. A body that arrives too slowly ends so too.',
   ],
-  body_too_large: [413, 'invalid_request_error', 'Send at most 32 MiB of JSON.'],
-  unsupported_media_type: [
-    415,
-    'invalid_request_error',
-    'Send content-type: application/json without content-encoding.',
-  ],
   headers_too_large: [431, 'invalid_request_error', 'Send at most 16 KiB of headers.'],
-  internal: [500, 'server_error', 'A defect of the gateway: report it with the trace id.'],
   unsupported_operation: [501, 'not_found_error', 'Route this operation to a provider that has it.'],
   upstream_auth: [
     502,
@@ -74,6 +68,36 @@ export const ERRORS = {
   upstream_cut: [502, 'upstream_error', 'The provider broke off: try again.'],
   upstream_stalled: [504, 'upstream_error', 'The provider stopped sending: try again, or raise stream_idle_timeout.'],
   upstream_error: [502, 'upstream_error', 'The provider refused the request: its own status and message are kept.'],
+  guardrail_denied: [
+    446,
+    'hooks_failed',
+    'Ask in another way: the message names the check that did not pass, hook_results says more.',
+  ],
+  guardrail_failed: [
+    446,
+    'hooks_failed',
+    'A guardrail could not be asked, and so lets nothing pass: the message says why. Its owner can mend it or set on_error: allow.',
+  ],
+  rate_limited: [
+    429,
+    'rate_limit_error',
+    'Wait as retry-after says: the rate limit that the message names admits no more in its window.',
+  ],
+  too_many_in_flight: [
+    429,
+    'rate_limit_error',
+    'Send fewer requests at once, or have the cap on requests in flight raised that the message names.',
+  ],
+  usage_limit_exceeded: [
+    412,
+    'usage_limit_error',
+    'Have the usage limit raised or reset that the message names, or wait until it starts anew: trying again does not help.',
+  ],
+  request_exceeds_limit: [
+    400,
+    'invalid_request_error',
+    'Ask for less in one request (max_tokens): the rate limit that the message names could never admit it.',
+  ],
   upstream_rate_limited: [429, 'rate_limit_error', 'The provider limits its callers: wait as retry-after says.'],
   no_target: [502, 'upstream_error', 'No target of the config could be tried.'],
   credential_unavailable: [
@@ -81,11 +105,10 @@ export const ERRORS = {
     'server_error',
     'The credential of the Integration is missing: see its ResolvedRefs condition.',
   ],
-  not_ready: [503, 'server_error', 'No configuration is loaded yet: try again in a moment.'],
   draining: [503, 'server_error', 'This replica is shutting down: try again.'],
   upstream_timeout: [504, 'upstream_error', 'The provider did not answer within the limits of the installation.'],
   loop_detected: [508, 'server_error', 'A target leads back to this gateway: correct its host.'],
-} as const satisfies Record<string, readonly [status: number, type: string, fix: string]>;
+} as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
@@ -97,6 +120,8 @@ export interface ErrorDetails {
   /** Headers that the answer carries besides, e.g. `allow`. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
+  /** What guardrails said of the request. */
+  readonly hookResults?: HookResults;
   /** An upstream's own status, type and code, which win over the table's. */
   readonly upstream?: { readonly status: number; readonly type: string | undefined; readonly code: string | undefined };
 }
@@ -130,19 +155,12 @@ export function asGatewayError(thrown: unknown): GatewayError {
     : new GatewayError('internal', 'Something went wrong in the gateway.', { cause: thrown });
 }
 
-/** The one envelope, as every OpenAI SDK reads it. */
-export interface ErrorEnvelope {
-  readonly error: {
-    readonly message: string;
-    readonly type: string;
-    readonly code: string | null;
-    readonly param: string | null;
-  };
-  readonly provider?: string;
-}
-
-export function errorEnvelope(error: GatewayError): ErrorEnvelope {
-  const { param, provider } = error.details;
+export function errorEnvelope(error: GatewayError): ErrorEnvelope & { readonly hook_results?: HookResults } {
+  const { param, provider, hookResults } = error.details;
   const body = { message: error.message, type: error.type, code: error.wireCode, param: param ?? null };
-  return provider === undefined ? { error: body } : { error: body, provider };
+  return {
+    error: body,
+    ...(provider === undefined ? {} : { provider }),
+    ...(hookResults === undefined ? {} : { hook_results: hookResults }),
+  };
 }

@@ -1,4 +1,5 @@
 /** The flags of a gateway in a cluster. */
+import { CACHE_FLAGS } from '#crds/command/cache-flags.ts';
 import {
   LOG_LEVELS,
   logLevel,
@@ -6,12 +7,15 @@ import {
   namespace,
   one,
   optional,
+  origin,
   port,
   release,
+  replicas,
   shards,
   text,
   toggle,
 } from '#crds/command/flag-kinds.ts';
+import { STORE_FLAGS } from '#crds/command/store-flags.ts';
 
 export const GATEWAY_FLAGS = {
   host: one('HOST', 'address to listen on', '0.0.0.0', text),
@@ -22,7 +26,12 @@ export const GATEWAY_FLAGS = {
   'state-dir': one('DIR', 'where the last good snapshot is kept', '/var/run/model-gateway/state', text),
   release: one('NAME', "prefix of the snapshot's objects", 'model-gateway', release),
   namespace: optional('NAME', "namespace of the snapshot's objects", "the service account's", namespace),
+  'operator-url': optional('URL', 'origin of the operator, for the control plane', 'no control plane', origin),
   'max-shards': one('COUNT', 'shards of one kind in a snapshot, at most; as the operator has it', '16', shards),
+  'replica-name': optional('NAME', 'which of the replicas this is: the name of its pod', 'the host name', text),
+  replicas: one('COUNT', 'replicas that there shall be, where nobody says how many there are', '1', replicas),
+  ...STORE_FLAGS,
+  ...CACHE_FLAGS,
   'no-api-watch': toggle('ask no API server: take snapshots from the mounted volume alone'),
   kubeconfig: optional('FILE', 'how to reach the API server', 'the service account', text),
   context: optional('NAME', 'which context of the kubeconfig', 'its current one', text),

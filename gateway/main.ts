@@ -1,12 +1,15 @@
 /** A gateway of a cluster: serves what the operator publishes. */
 import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
 import type { ApiClient } from '#crds/api/api-client.ts';
 import { readCommandLine } from '#crds/command/command-line.ts';
 import { endOnSignals, projectVersion, refuseToStart } from '#crds/command/entry.ts';
 import { type ListenError, listenProblem } from '#crds/command/listen-problem.ts';
 import type { FlagValues } from '#crds/command/parse-flags.ts';
+import type { CacheSettings } from './cache/open-cache.ts';
 import type { FeedSources, RunningFeed } from './feed/start-feed.ts';
 import { GATEWAY_FLAGS } from './flags.ts';
+import type { OpenStore } from './limits/open-store.ts';
 import type { Gateway } from './server.ts';
 
 type Flags = FlagValues<typeof GATEWAY_FLAGS>;
@@ -41,10 +44,13 @@ async function start({ host, port, 'admin-host': adminHost, 'admin-port': adminP
     const gateway = await startGateway({
       ...{ host, port, adminHost, adminPort },
       open: false,
+      operatorUrl: flags['operator-url'],
+      replica: { name: flags['replica-name'] ?? hostname(), replicas: flags.replicas },
       logLevel: flags['log-level'],
       graceMs: flags['grace-ms'],
       drainMs: flags['drain-ms'],
       maxShards: flags['max-shards'],
+      ...(await storeOptions()),
       env: process.env,
       async beforeListening(loader) {
         feed.resolve(await openFeed(loader));
@@ -52,10 +58,28 @@ async function start({ host, port, 'admin-host': adminHost, 'admin-port': adminP
     });
     return { gateway, feed: await feed.promise };
   } catch (error) {
+    if ((error as Error).name === 'StoreProblem') refuseToStart((error as Error).message);
     const api = { hostFlag: 'host', host, portFlag: 'port', port };
     const admin = { hostFlag: 'admin-host', host: adminHost, portFlag: 'admin-port', port: adminPort };
     refuseToStart(listenProblem(error as ListenError, [api, admin]));
   }
+}
+
+/** Without a shared store, each replica takes its share of limits, and keeps answers of its own. */
+async function storeOptions(): Promise<{ readonly store?: OpenStore; readonly cache: CacheSettings }> {
+  const { store: address, namespace = '', release } = flags;
+  const cache = {
+    bytes: flags['cache-bytes'],
+    keyFile: flags['cache-key-file'],
+    embedding: flags['embedding-model'],
+  };
+  if (address === undefined) return { cache };
+  const { sharedStore } = await import('./limits/open-store.ts');
+  const shared = {
+    ...{ address, prefix: `model-gateway/${namespace}/${release}`, timeoutMs: flags['store-timeout-ms'] },
+    ...{ passwordFile: flags['store-password-file'], caFile: flags['store-ca-file'] },
+  };
+  return { store: sharedStore(shared), cache: { ...cache, shared } };
 }
 
 async function openFeed(loader: FeedSources['gateway']): Promise<RunningFeed> {

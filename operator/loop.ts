@@ -2,11 +2,13 @@
 
 import type { Snapshot } from '#crds/snapshot/contract.ts';
 import { Programmed } from './apply/programmed.ts';
-import { KEY_FIELD } from './compile/api-key.ts';
 import { type Compiled, type CompileTools, compile } from './compile/compile.ts';
 import type { LastGood } from './compile/elect.ts';
-import type { ObjectStatus } from './compile/status.ts';
+import { type ObjectStatus, type StatusFields, withFields } from './compile/status.ts';
 import { inParallel } from './in-parallel.ts';
+import { KEY_FIELDS } from './keys/key-state.ts';
+import type { IssuedKey } from './keys/rotation-step.ts';
+import { writeVersions } from './prompts/write-versions.ts';
 import type { Replica } from './replicas/replica.ts';
 import type { Source } from './source/source.ts';
 import { Wakeup } from './wakeup.ts';
@@ -46,6 +48,11 @@ export interface LoopOptions {
   readonly kept: readonly Manifest[];
   /** Message of a stored condition Programmed=True of exactly this version of the object; undefined: there is none. */
   readonly storedProgrammed?: (status: ObjectStatus) => string | undefined;
+  /**
+   * What is known of an object besides what is compiled; undefined: nothing. The same object again where it says the same.
+   * Asked at each pass and `report()`. Where two know of a name, the later counts.
+   */
+  readonly fieldsOf?: readonly ((status: ObjectStatus) => StatusFields | undefined)[];
   /** After each pass, the first included, and after each change of what replicas say. */
   readonly onPass: (pass: Pass) => void;
   /** The snapshot could not be published: what was served is served still, and it is tried again. */
@@ -62,6 +69,10 @@ export interface Pass {
   readonly statuses: readonly ObjectStatus[];
   readonly problems: readonly Problem[];
   readonly snapshot: Snapshot;
+  /** Whether `snapshot` is what `generation` brought. */
+  readonly isPublished: boolean;
+  /** Keys that this program made, and that are served. */
+  readonly issued: readonly IssuedKey[];
   /** Secrets that could not be written: `Secret ns/name: why`. */
   readonly writeFailures: readonly string[];
   readonly tookMs: number;
@@ -102,6 +113,8 @@ class Run implements Loop {
   readonly #wakeup: Wakeup;
   #lastGood: LastGood = new Map();
   #compiled: Compiled | undefined;
+  /** What gateways load, as far as this run published it. */
+  #published: Snapshot | undefined;
   /** What the last pass compiled. */
   #observed: Observation | undefined;
   /** Also if nothing new is observed. */
@@ -153,7 +166,7 @@ class Run implements Loop {
     if (observed === this.#observed && !this.#mustCompile) return;
     this.#mustCompile = false;
     const first = this.#compile(observed);
-    const writeFailures = await this.#writeSecrets(first.lacking);
+    const writeFailures = [...(await this.#writeSecrets(first.lacking)), ...(await this.#writeVersions(first))];
     const latest = this.#options.source.observe();
     const compiled = latest === observed ? first : this.#compile(latest);
     this.#lastGood = compiled.lastGood;
@@ -161,7 +174,7 @@ class Run implements Loop {
     const isPublished = await this.#publish(compiled);
     // What came while it was published is yet to be compiled.
     this.#observed = latest;
-    if (!isPublished || writeFailures.length > 0) this.#tryAgain();
+    if (!isPublished || writeFailures.length > 0 || this.#lacksVersions(compiled)) this.#tryAgain();
     else {
       this.#failures = 0;
       if (compiled.lacking.length > 0 && this.#options.mayWrite()) this.wake();
@@ -187,11 +200,23 @@ class Run implements Loop {
     const untilMs = performance.now() + SECRETS_MS;
     await inParallel(lacking, SECRETS_AT_ONCE, async (secret) => {
       if (!mayWrite() || performance.now() > untilMs) return;
-      await source.writeSecret({ ...secret, values: { [KEY_FIELD]: tools.newKey() } }).catch((error: unknown) => {
+      const { notes, ...meant } = secret;
+      const created = { [KEY_FIELDS.current]: tools.newKey(), [KEY_FIELDS.createdAt]: new Date().toISOString() };
+      await source.writeSecret({ ...meant, values: { ...notes, ...created } }).catch((error: unknown) => {
         failures.push(`Secret ${secret.namespace}/${secret.name}: ${(error as Error).message}`);
       });
     });
     return failures.sort();
+  }
+
+  async #writeVersions({ versions }: Compiled): Promise<readonly string[]> {
+    const { source, mayWrite } = this.#options;
+    return mayWrite() ? writeVersions(versions, source) : [];
+  }
+
+  /** The watch may not have told yet of those that were written. */
+  #lacksVersions({ versions: { lacking, unmarked } }: Compiled): boolean {
+    return this.#options.mayWrite() && lacking.length + unmarked.length > 0;
   }
 
   /** false: it is to be tried again. */
@@ -200,6 +225,7 @@ class Run implements Loop {
     if (!mayWrite()) return true;
     try {
       this.#programmed.published(await sink.publish(snapshot, lastGood), snapshot);
+      this.#published = snapshot;
       return true;
     } catch (error) {
       this.#programmed.notPublished(snapshot, (error as Error).message);
@@ -210,14 +236,19 @@ class Run implements Loop {
 
   #report(work: Pick<Pass, 'writeFailures' | 'tookMs'>): void {
     if (this.#compiled === undefined) return;
-    const { snapshot } = this.#compiled;
+    const { snapshot, issued } = this.#compiled;
+    const { fieldsOf = [], sink } = this.#options;
     this.#work = work;
     this.#options.onPass({
       ...work,
       generation: this.#programmed.generation,
-      statuses: this.#programmed.of(this.#compiled, this.#options.sink.replicas()),
+      statuses: this.#programmed
+        .of(this.#compiled, sink.replicas())
+        .map((status) => fieldsOf.reduce((filled, ask) => withFields(filled, ask(filled)), status)),
       problems: this.#options.source.observe().problems,
       snapshot,
+      isPublished: snapshot === this.#published,
+      issued,
     });
   }
 }

@@ -8,7 +8,7 @@ import { LeaderElection } from '#crds/api/lease.ts';
 import { sleep } from '#crds/api/sleep.ts';
 import type { Transport } from '#crds/api/transport.ts';
 import { API_GROUP } from '#crds/object.ts';
-import type { Snapshot } from '#crds/snapshot/contract.ts';
+import type { Snapshot, UsageLimitRecord } from '#crds/snapshot/contract.ts';
 import { CATALOG } from '#gateway/catalog.ts';
 import { eventsOf } from './apply/events.ts';
 import { storedProgrammed } from './apply/status-object.ts';
@@ -16,13 +16,20 @@ import { type StatusCounts, StatusWriter } from './apply/status-writer.ts';
 import type { LastGood } from './compile/elect.ts';
 import { newKey } from './compile/new-key.ts';
 import { FIELD_MANAGER } from './field-owner.ts';
+import { KeyRotation } from './keys/key-rotation.ts';
+import { KeyUses } from './keys/key-uses.ts';
+import type { Rotated, RotationWish } from './keys/rotation-requests.ts';
 import { type Loop, type Pass, type Publication, startLoop } from './loop.ts';
 import { Publisher } from './publish/publisher.ts';
 import type { FetchConfig } from './replicas/fetch-config.ts';
 import type { Replica } from './replicas/replica.ts';
 import { type Replicas, startReplicas } from './replicas/replicas.ts';
 import { type KubeSource, openKube } from './source/kube/kube.ts';
-import { identityOf, type Manifest, type WorldSettings } from './world.ts';
+import { AlertOutlets } from './usage/alert-outlets.ts';
+import { AlertWebhook } from './usage/alert-webhook.ts';
+import type { FetchUsage } from './usage/fetch-usage.ts';
+import { type UsageCounts, UsageFollower } from './usage/follow-usage.ts';
+import { identityOf, type Manifest, type Observation, type WorldSettings } from './world.ts';
 
 export interface OperatorOptions {
   readonly transport: Transport;
@@ -40,8 +47,12 @@ export interface OperatorOptions {
   /** Unique among the operators of a release. */
   readonly identity: string;
   readonly watcher: Watcher;
+  /** Where alerts of budgets are posted; undefined: nowhere. */
+  readonly alertWebhook?: string | undefined;
   /** How a gateway is asked what it serves. Default: by HTTP. */
   readonly fetchConfig?: FetchConfig;
+  /** How a gateway is asked what it counted. Default: by HTTP. */
+  readonly fetchUsage?: FetchUsage;
 }
 
 /** Who is told what happens. */
@@ -61,6 +72,13 @@ export interface Operator {
   isLeader(): boolean;
   replicas(): readonly Replica[];
   statusCounts(): StatusCounts;
+  usageCounts(): UsageCounts;
+  /** The last one; undefined: there was none. */
+  pass(): Pass | undefined;
+  /** What is known of the cluster now. */
+  observe(): Observation;
+  /** See `KeyRotation.rotateNow`. */
+  rotateNow(namespace: string, name: string, wish?: RotationWish): Promise<Rotated>;
   /** Ends what it follows, and gives up the Lease. */
   close(): Promise<void>;
 }
@@ -83,12 +101,20 @@ class ClusterOperator implements Operator {
   readonly #replicas: Replicas;
   readonly #recorder: EventRecorder;
   readonly #statuses: StatusWriter;
+  readonly #webhook: AlertWebhook | undefined;
+  readonly #usage: UsageFollower;
+  readonly #newKey: () => string;
+  readonly #keyUses = new KeyUses();
   /** Leads, and has taken over what the former leader kept. */
   readonly #mayWrite = () => this.#election?.isLeader() === true && this.#election.term === this.#term;
   readonly #closing = new AbortController();
+  /** Budgets that hold now. */
+  #limits: readonly UsageLimitRecord[] | undefined;
   #source: KubeSource | undefined;
+  #rotation: KeyRotation | undefined;
   #loop: Loop | undefined;
   #election: LeaderElection | undefined;
+  #pass: Pass | undefined;
   /** Of the leadership for which everything was taken over. */
   #term: number | undefined;
 
@@ -104,6 +130,7 @@ class ClusterOperator implements Operator {
     const client = new ApiClient(options.transport);
     const onFault = (error: Error) => options.watcher.onFault(error);
     this.#options = options;
+    this.#newKey = () => newKey(options.settings.keyPrefix);
     this.#client = client;
     this.#onFault = onFault;
     const onChange = () => this.#loop?.report();
@@ -136,6 +163,9 @@ class ClusterOperator implements Operator {
       },
       onFault,
     });
+    const { alertWebhook: url } = options;
+    this.#webhook = url === undefined ? undefined : new AlertWebhook({ url, onFault });
+    this.#usage = this.#followUsage();
   }
 
   async start(): Promise<void> {
@@ -145,6 +175,13 @@ class ClusterOperator implements Operator {
     const kept = new Map(this.#publisher.accepted().map((manifest) => [identityOf(manifest), manifest]));
     const accepted = (manifest: Manifest) => this.#loop?.accepted(manifest) ?? kept.get(identityOf(manifest));
     this.#source = await openKube({ client: this.#client, namespaces, notBefore, accepted, onFault: this.#onFault });
+    this.#rotation = new KeyRotation({
+      source: this.#source,
+      replicas: () => this.replicas(),
+      mayWrite: this.#mayWrite,
+      newKey: this.#newKey,
+      onFault: this.#onFault,
+    });
     this.#loop = await this.#startLoop(this.#source, [...kept.values()]);
     kept.clear();
     this.#election = this.#stand();
@@ -162,10 +199,31 @@ class ClusterOperator implements Operator {
     return this.#statuses.counts;
   }
 
+  usageCounts(): UsageCounts {
+    return this.#usage.counts;
+  }
+
+  pass(): Pass | undefined {
+    return this.#pass;
+  }
+
+  observe(): Observation {
+    if (this.#source === undefined) throw new Error('the operator has not started');
+    return this.#source.observe();
+  }
+
+  rotateNow(namespace: string, name: string, wish?: RotationWish): Promise<Rotated> {
+    if (this.#rotation === undefined) throw new Error('the operator has not started');
+    return this.#rotation.rotateNow(namespace, name, wish);
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
     this.#loop?.close();
+    this.#rotation?.close();
     await this.#election?.close();
+    await this.#usage.close();
+    await this.#webhook?.close();
     this.#statuses.close();
     this.#recorder.close();
     this.#publisher.close();
@@ -181,10 +239,11 @@ class ClusterOperator implements Operator {
         publish: (snapshot, accepted) => this.#publish(snapshot, accepted),
       },
       settings,
-      tools: { catalog: CATALOG, newKey },
+      tools: { catalog: CATALOG, newKey: this.#newKey },
       mayWrite: this.#mayWrite,
       kept,
       storedProgrammed: (status) => storedProgrammed(source.stored(status), status),
+      fieldsOf: [this.#keyUses.fieldsOf, this.#usage.fieldsOf],
       onPass: (pass) => this.#tell(pass),
       onFault: this.#onFault,
       onDefect: (error) => watcher.onDefect(error),
@@ -209,7 +268,11 @@ class ClusterOperator implements Operator {
   }
 
   #tell(pass: Pass): void {
-    if (this.#mayWrite()) this.#statuses.want(pass.statuses);
+    this.#pass = pass;
+    this.#keyUses.retain(pass.statuses);
+    this.#rotation?.consider(pass);
+    this.#limits = pass.snapshot.usage_limits;
+    if (this.#mayWrite()) this.#statuses.want(this.#usage.warning.told(pass.statuses));
     this.#options.watcher.onPass(pass);
   }
 
@@ -220,6 +283,24 @@ class ClusterOperator implements Operator {
     if (this.#election?.term !== term) return;
     this.#term = term;
     this.#loop?.wake();
+  }
+
+  #followUsage(): UsageFollower {
+    const { namespace, release, gatewayAdminPort: adminPort, fetchUsage, watcher } = this.#options;
+    const stored = (object: Parameters<KubeSource['stored']>[0]) => this.#source?.stored(object);
+    const { give, emailsOf } = new AlertOutlets({ recorder: this.#recorder, webhook: this.#webhook, stored });
+    return new UsageFollower({
+      ...{ client: this.#client, namespace, release, adminPort, fetchUsage, give, emailsOf },
+      owner: () => this.#replicas.service,
+      mayWrite: this.#mayWrite,
+      replicas: () => this.replicas().map(({ name }) => name),
+      endpoints: () => this.#replicas.endpoints(),
+      limits: () => this.#limits,
+      onKeyUses: (uses) => this.#keyUses.note(uses),
+      onChange: () => this.#loop?.report(),
+      onFault: this.#onFault,
+      onDefect: (error) => watcher.onDefect(error),
+    });
   }
 
   #stand(): LeaderElection {

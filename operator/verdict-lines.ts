@@ -10,7 +10,7 @@ export interface VerdictLines {
 }
 
 /** Manifests are often checked without the Secrets that they need: that these are missing is no news. */
-const EXPECTED: ReadonlySet<string> = new Set(['SecretNotFound', 'SecretPending']);
+const EXPECTED: ReadonlySet<string> = new Set(['SecretNotFound', 'SecretPending', 'VersionPending']);
 
 export function verdictLines(
   statuses: readonly ObjectStatus[],

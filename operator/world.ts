@@ -1,5 +1,8 @@
 /** Everything that was read, before anything is judged: what `compile` takes. Plain values; no files, sockets or clocks. */
 
+import type { EmbeddingModel } from '#crds/command/embedding-model.ts';
+import type { UserKeyRules } from './compile/user-keys.ts';
+
 /** Where a manifest was read. */
 export interface Place {
   /** As it is shown to the user, e.g. `manifests/chat.yaml`. */
@@ -57,6 +60,12 @@ export interface WorldSettings {
   readonly organisationNamespace: string;
   /** Origins that a request may name as its custom host. */
   readonly requestHosts: readonly string[];
+  /** Who says what texts mean; absent: nobody, and `semantic` is `simple`. */
+  readonly embeddingModel?: EmbeddingModel | undefined;
+  /** What keys that are made begin with. Default `mgw_`. */
+  readonly keyPrefix?: string;
+  /** What holds for keys of users where their Workspace says nothing. Default: nothing. */
+  readonly userKeys?: UserKeyRules;
 }
 
 export interface World extends Observation {

@@ -29,7 +29,7 @@ function roomOf(specifier: string): string | undefined {
   return /^#(\w+)\//.exec(specifier)?.[1];
 }
 
-/** A tool, no part of the language: it writes the reference of errors too. */
+/** A tool, no part of the language: it writes the references of errors, prices and checks too. */
 const GENERATOR = 'crds/generate/main.ts';
 
 const MAY_USE: Readonly<Record<Room, readonly string[]>> = {

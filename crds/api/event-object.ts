@@ -13,6 +13,8 @@ export interface Occurrence {
   readonly action: string;
   /** For people; cut at 1 kB. */
   readonly note: string;
+  /** What happens once in all: two Events of one object with the same id are one. Letters and digits. Default: random. */
+  readonly id?: string;
 }
 
 export interface Reporter {
@@ -29,19 +31,23 @@ const MAX_NAME_LENGTH = 253;
 const ELLIPSIS = '...';
 
 /** Equal for two that are the same but for their time. */
-export function occurrenceKey({ regarding, type, reason, action, note }: Occurrence): string {
+export function occurrenceKey({ regarding, type, reason, action, note, id }: Occurrence): string {
   const { uid, namespace, name } = regarding.metadata;
-  return JSON.stringify([regarding.kind, uid, namespace, name, type, reason, action, cutNote(note)]);
+  return JSON.stringify([regarding.kind, uid, namespace, name, type, reason, action, id ?? cutNote(note)]);
 }
 
 /** Its name is unique. `at`: when it happened. */
-export function eventObject({ regarding, type, reason, action, note }: Occurrence, by: Reporter, at: Date): ApiObject {
+export function eventObject(
+  { regarding, type, reason, action, note, id }: Occurrence,
+  by: Reporter,
+  at: Date,
+): ApiObject {
   const { namespace, name, uid, resourceVersion } = regarding.metadata;
   const { apiVersion, kind } = regarding;
   return {
     apiVersion: EVENTS.apiVersion,
     kind: EVENTS.kind,
-    metadata: { name: eventName(name), namespace: namespace ?? 'default' },
+    metadata: { name: eventName(name, id), namespace: namespace ?? 'default' },
     eventTime: microTime(at),
     reportingController: by.reportingController,
     reportingInstance: by.reportingInstance.slice(0, MAX_WORD_LENGTH),
@@ -53,8 +59,8 @@ export function eventObject({ regarding, type, reason, action, note }: Occurrenc
   };
 }
 
-function eventName(about: string): string {
-  const suffix = `.${randomUUID().replaceAll('-', '').slice(0, 16)}`;
+function eventName(about: string, id: string = randomUUID()): string {
+  const suffix = `.${id.replaceAll('-', '').slice(0, 16)}`;
   // A name may not have a dot, or a dash, before a dot.
   return about.slice(0, MAX_NAME_LENGTH - suffix.length).replace(/[-.]+$/, '') + suffix;
 }

@@ -132,7 +132,8 @@ export class EventRecorder {
       else await this.#countUp(told, told.name);
     } catch (error) {
       this.#drop(told);
-      this.#options.onFault?.(error as Error);
+      const isTold = told.occurrence.id !== undefined && error instanceof ApiError && error.status === 409;
+      if (!isTold) this.#options.onFault?.(error as Error);
     }
     if (told.count > told.written) this.#later(COUNT_EVERY_MS, () => this.#enqueue(told));
   }

@@ -1,5 +1,6 @@
 /** Values of the gateway's part of the chart. */
 import { z } from '../config/words.ts';
+import { keyOfSecret } from './limit-values.ts';
 import { cidr, optionalName, quantity, stringMap } from './shapes.ts';
 import { workloadFields } from './workload.ts';
 
@@ -91,6 +92,24 @@ export const gatewayValues = z
       .max(256)
       .default([])
       .describe('Origins that a request may name as its custom host. Empty: none.'),
+    embeddingModel: z
+      .string()
+      .max(512)
+      .regex(/^(@[a-z0-9]([a-z0-9.-]*[a-z0-9])?\/\S+)?$/, { error: 'must be @slug/model, or empty' })
+      .default('')
+      .describe(
+        'Who says what means the same, for caches of mode semantic: an Integration of the organisation namespace and a model. Empty: nobody, and semantic is simple.',
+      ),
+    cacheBytes: z
+      .string()
+      .max(18)
+      .regex(/^[0-9]{1,15}(Ki|Mi|Gi)?$/, { error: 'must be bytes such as 64Mi' })
+      .default('64Mi')
+      .describe('Memory of each gateway for its cache. Where there is a store, answers lie in it.'),
+    cacheKeySecret: keyOfSecret(
+      'keys',
+      'Keys that cached answers are encrypted with, one a line; read when a gateway starts.',
+    ),
     drain,
     stateSizeLimit: quantity.default('64Mi').describe('Memory for the last good snapshot, which outlives a restart.'),
     service,

@@ -13,6 +13,19 @@ const apiServer = z
   .prefault({})
   .describe('Where the API server is.');
 
+const store = z
+  .strictObject({
+    peers: freeList('Where the store of limits is, as a NetworkPolicy has it. Empty: where upstreams may be.'),
+    ports: z
+      .array(z.int().min(1).max(65535))
+      .min(1)
+      .max(8)
+      .default([6379, 26379])
+      .describe('Ports of the store, and of its sentinels.'),
+  })
+  .prefault({})
+  .describe('Where the store of limits is.');
+
 const egress = z
   .strictObject({
     deniedCidrs: z.array(cidr).max(64).default(METADATA_CIDRS).describe('Ranges that the gateway never reaches.'),
@@ -32,6 +45,7 @@ export const networkPolicy = z
     callers: freeList('Peers that may call the API, as a NetworkPolicy has them. Empty: anyone.'),
     monitoring: freeList('Peers that may read metrics, as a NetworkPolicy has them. Empty: none.'),
     apiServer,
+    store,
     egress,
   })
   .prefault({})

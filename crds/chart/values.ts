@@ -3,6 +3,7 @@ import { z } from '../config/words.ts';
 import { namespaceName } from '../object.ts';
 import { MAX_SHARDS } from '../snapshot/index-document.ts';
 import { gatewayValues } from './gateway-values.ts';
+import { alertWebhook, apiKeyPrefix, store, userApiKey } from './limit-values.ts';
 import { monitoring, networkPolicy } from './network.ts';
 import { freeObject } from './shapes.ts';
 import { workloadFields } from './workload.ts';
@@ -120,6 +121,10 @@ export const chartValues = z
       })
       .prefault({})
       .describe('How the configuration is carried to the gateways.'),
+    store,
+    apiKeyPrefix,
+    userApiKey,
+    alertWebhook,
     operator: operatorValues,
     gateway: gatewayValues,
     networkPolicy,

@@ -1,4 +1,5 @@
 /** The kinds of flags: how many values one takes, and what a value must be. */
+import { KEY_PREFIX_FORM } from '../keys/key-form.ts';
 import { MAX_SHARDS } from '../snapshot/index-document.ts';
 
 export type FlagOutcome<T> = { readonly value: T } | { readonly problem: string };
@@ -11,15 +12,21 @@ export interface Flag<T> {
   readonly shownDefault?: string;
   /** Whether an environment variable stands in for it. */
   readonly hasVariable: boolean;
+  /** Another one that does, where that is not given. */
+  readonly otherVariable?: string;
   /** Takes every occurrence in order; the environment variable's parts are split at commas. */
   readonly parse: (texts: readonly string[]) => FlagOutcome<T>;
 }
 
+const BYTE_UNITS: Readonly<Record<string, number>> = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 };
+const MAX_DAYS = 3_650;
 /** A day. */
 const MAX_MS = 86_400_000;
 
+export type RotationPeriod = (typeof PERIODS)[number];
 type LogLevel = (typeof LOG_LEVELS)[number];
 
+export const PERIODS = ['weekly', 'monthly'] as const;
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 const TRUTH: Readonly<Record<string, boolean>> = { '': true, true: true, '1': true, false: false, '0': false };
 
@@ -91,6 +98,26 @@ export function port(given: string): FlagOutcome<number> {
     : { problem: `must be a port from 0 to 65535, not "${given}"` };
 }
 
+/** What keys begin with. */
+export function keyPrefix(given: string): FlagOutcome<string> {
+  return KEY_PREFIX_FORM.test(given)
+    ? { value: given }
+    : { problem: `must be 1 to 16 letters, digits, "_" and "-", not "${given}"` };
+}
+
+/** Of a rotation. */
+export function period(given: string): FlagOutcome<RotationPeriod> {
+  const known = PERIODS.find((word) => word === given);
+  return known === undefined ? { problem: `must be ${PERIODS.join(' or ')}, not "${given}"` } : { value: known };
+}
+
+export function days(given: string): FlagOutcome<number> {
+  const value = Number(given);
+  return /^\d{1,4}$/.test(given) && value >= 1 && value <= MAX_DAYS
+    ? { value }
+    : { problem: `must be whole days from 1 to ${MAX_DAYS}, not "${given}"` };
+}
+
 /** How many shards of a kind there may be: the snapshot doubles their number as it grows. */
 export function shards(given: string): FlagOutcome<number> {
   const value = Number(given);
@@ -99,10 +126,27 @@ export function shards(given: string): FlagOutcome<number> {
   return { problem: `must be 1, 2, 4 or another power of two up to ${MAX_SHARDS}, not "${given}"` };
 }
 
+/** Processes that do the same side by side. */
+export function replicas(given: string): FlagOutcome<number> {
+  const value = Number(given);
+  return /^\d{1,4}$/.test(given) && value > 0
+    ? { value }
+    : { problem: `must be a number from 1 to 9999, not "${given}"` };
+}
+
 /** Of a release, whose objects' names begin with it. */
 export function release(given: string): FlagOutcome<string> {
   if (/^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$/.test(given)) return { value: given };
   return { problem: `must be at most 53 lower-case letters, digits and "-", not "${given}"` };
+}
+
+/** Whole bytes, or Ki, Mi or Gi of them. */
+export function byteCount(given: string): FlagOutcome<number> {
+  const [, digits, unit = ''] = /^(\d{1,15})(Ki|Mi|Gi)?$/.exec(given) ?? [];
+  const value = Number(digits) * (BYTE_UNITS[unit] ?? 1);
+  return Number.isSafeInteger(value)
+    ? { value }
+    : { problem: `must be whole bytes such as 67108864, 512Ki, 64Mi or 1Gi, not "${given}"` };
 }
 
 export function milliseconds(given: string): FlagOutcome<number> {
@@ -122,6 +166,12 @@ export function logLevel(given: string): FlagOutcome<LogLevel> {
   return level === undefined
     ? { problem: `must be one of ${LOG_LEVELS.join(', ')}, not "${given}"` }
     : { value: level };
+}
+
+/** It may hold a token, and is not told again. */
+export function httpUrl(given: string): FlagOutcome<string> {
+  const isRight = URL.canParse(given) && /^https?:$/.test(new URL(given).protocol);
+  return isRight ? { value: given } : { problem: 'must be a URL such as https://alerts.example/hook' };
 }
 
 export function origin(given: string): FlagOutcome<string> {

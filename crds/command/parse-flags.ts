@@ -23,7 +23,7 @@ export function parseFlags<T extends FlagTable>(table: T, input: FlagInput): Par
   if ('problem' in given) return given;
   const values: Record<string, unknown> = {};
   for (const [name, flag] of Object.entries(table)) {
-    const variable = environmentName(name);
+    const variable = variableOf(name, flag, input.environment);
     const fromEnvironment = flag.hasVariable ? input.environment[variable] || undefined : undefined;
     const fromFlags = given.texts.get(name);
     const texts = fromFlags ?? fromEnvironment?.split(',').map((part) => part.trim());
@@ -32,6 +32,11 @@ export function parseFlags<T extends FlagTable>(table: T, input: FlagInput): Par
     values[name] = outcome.value;
   }
   return { values: values as FlagValues<T>, paths: given.paths };
+}
+
+function variableOf(name: string, { otherVariable }: Flag<unknown>, environment: FlagInput['environment']): string {
+  const own = environmentName(name);
+  return otherVariable !== undefined && !environment[own] && environment[otherVariable] ? otherVariable : own;
 }
 
 /** `MODEL_GATEWAY_ADMIN_PORT` for `admin-port`. */

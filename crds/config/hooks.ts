@@ -9,8 +9,15 @@ const checkSchema = z.strictObject({
 
 const common = {
   id: text(253, 'Id of the hook.'),
-  type: text(64, 'Kind of the hook, e.g. guardrail.').optional(),
-  checks: z.array(checkSchema).max(MAX_ITEMS).describe('What is checked.').optional(),
+  type: z
+    .enum(['guardrail', 'mutator'])
+    .describe('What results call it. Default: mutator where all of its checks rewrite, else guardrail.')
+    .optional(),
+  checks: z
+    .array(checkSchema)
+    .max(MAX_ITEMS)
+    .describe('What is checked. Absent: the id is the name of a guardrail.')
+    .optional(),
 };
 
 export const beforeRequestHooks = z

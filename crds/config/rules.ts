@@ -59,6 +59,7 @@ export const RULE_MESSAGES = {
   modeNeedsTargets: 'needs targets beside strategy',
   onFallbackOnly: 'is for mode "fallback" only',
   onLoadbalanceOnly: 'is for mode "loadbalance" only',
+  onTargetOnly: 'is for a config without targets: its children do not inherit it',
   someWeight: 'must have at least one target whose weight is not 0',
   inConditional: 'is required in mode "conditional"',
   /** Before the names. */
@@ -136,6 +137,12 @@ function* strategyKeysFitMode(node: Node): ReturnType<Rule> {
     if (strategy[key] === undefined || typeof strategy.mode !== 'string' || strategy.mode === mode) continue;
     yield { path: ['strategy', key], message };
   }
+}
+
+/** What a strategy says of one target, so that it says nothing of several. */
+function* strategyKeysFitTarget(node: Node): ReturnType<Rule> {
+  if (strategyOf(node).concurrency === undefined || node.targets === undefined) return;
+  yield { path: ['strategy', 'concurrency'], message: RULE_MESSAGES.onTargetOnly };
 }
 
 function* someWeight(node: Node): ReturnType<Rule> {
@@ -219,6 +226,7 @@ const RULES: readonly Rule[] = [
   passthroughIsAlone,
   strategyHasTargets,
   strategyKeysFitMode,
+  strategyKeysFitTarget,
   someWeight,
   conditionalIsComplete,
   namesAreDistinct,

@@ -1,3 +1,4 @@
+import { targetConcurrency } from '../limits/concurrency.ts';
 import { breakerSchema } from './breaker.ts';
 import { freeObject, MAX_ITEMS, milliseconds, pattern, statusCodes, text } from './values.ts';
 import { z } from './words.ts';
@@ -33,7 +34,7 @@ const stickySchema = z
   })
   .describe('Keeps requests that belong together on one target, on every replica the same. Only in loadbalance mode.');
 
-/** Semantics 4; `sticky`, `cb_config`, `stream_delivery` and `stream_idle_timeout` are additions of this gateway. */
+/** Semantics 4; `sticky`, `cb_config`, `concurrency`, `stream_delivery` and `stream_idle_timeout` are additions of this gateway. */
 export const strategySchema = z
   .strictObject({
     mode: z
@@ -51,6 +52,7 @@ export const strategySchema = z
     ).optional(),
     sticky: stickySchema.optional(),
     cb_config: breakerSchema.optional(),
+    concurrency: targetConcurrency.optional(),
     stream_delivery: z
       .enum(['live', 'whole'])
       .meta({

@@ -36,7 +36,7 @@ const condition: Structural = {
   },
 };
 
-const status: Structural = {
+const commonStatus: Structural = {
   type: 'object',
   description: 'What became of it. Written by the operator.',
   // What waits for health takes an object without conditions for a healthy one.
@@ -101,6 +101,15 @@ export function specSchema(kind: Kind): Structural {
   });
 }
 
+const STATUS_OPTIONS = { levels: 1, validations: () => [] };
+
+/** A field that is not declared would be refused by server-side apply. */
+function statusSchema({ statusShape }: Kind): Structural {
+  if (statusShape === undefined) return commonStatus;
+  const { properties } = structuralSchema(jsonSchemaOf(statusShape), STATUS_OPTIONS) as { properties: Structural };
+  return { ...commonStatus, properties: { ...(commonStatus['properties'] as Structural), ...properties } };
+}
+
 function openApiSchema(kind: Kind): Structural {
   return {
     type: 'object',
@@ -111,7 +120,7 @@ function openApiSchema(kind: Kind): Structural {
       kind: { type: 'string', description: kind.kind },
       metadata: { type: 'object' },
       spec: specSchema(kind),
-      status,
+      status: statusSchema(kind),
     },
   };
 }

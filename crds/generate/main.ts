@@ -1,6 +1,8 @@
 /** `npm run generate` writes what is generated; with --check it writes nothing and exits 1 naming what is not current. */
 import { fileURLToPath } from 'node:url';
+import { CHECKS } from '#gateway/checks/checks.ts';
 import { ERRORS } from '#gateway/errors.ts';
+import { PROVIDERS } from '#gateway/providers/registry.ts';
 import { KINDS } from '../kinds/kinds.ts';
 import { chartFolders } from './chart-files.ts';
 import { outputs, staleFiles, writeFiles } from './outputs.ts';
@@ -14,7 +16,13 @@ if (unknown !== undefined) {
 }
 
 const errors = Object.entries(ERRORS).map(([code, [status, type, fix]]) => ({ code, status, type, fix }));
-const folders = [{ path: 'crds/generated/', files: outputs(KINDS, errors), isOurs: true }, ...chartFolders(KINDS)];
+const prices = [...PROVIDERS.values()].flatMap(({ name, models }) =>
+  models === undefined ? [] : [{ name, ...models }],
+);
+const folders = [
+  { path: 'crds/generated/', files: outputs(KINDS, errors, prices, CHECKS), isOurs: true },
+  ...chartFolders(KINDS),
+];
 const stale = folders.flatMap(({ path, files, isOurs }) =>
   staleFiles(fileURLToPath(new URL(path, root)), files, isOurs).map((name) => `${path}${name}`),
 );

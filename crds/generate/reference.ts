@@ -15,9 +15,14 @@ function typeOf(schema: JsonSchema): string {
   if (schema.enum !== undefined) return schema.enum.map((value) => `\`${value}\``).join(', ');
   if (schema.format === 'date-time') return 'date-time';
   if (schema.type === 'object' && schema.properties === undefined) {
-    return isFreeObject(schema) ? 'object of any keys' : 'object of strings';
+    return isFreeObject(schema) ? 'object of any keys' : `object of ${valuesOf(schema)}`;
   }
   return schema.type ?? 'any';
+}
+
+function valuesOf({ additionalProperties: values }: JsonSchema): string {
+  if (typeof values !== 'object' || values.type === 'string') return 'strings';
+  return values.properties === undefined ? `(${typeOf(values)})` : 'objects';
 }
 
 function range(low: number | undefined, high: number | undefined, unit: string): string[] {
@@ -42,7 +47,9 @@ function boundsOf(schema: JsonSchema): string {
 function childrenOf(schema: JsonSchema): readonly [prefix: string, child: JsonSchema][] {
   if (schema.anyOf !== undefined) return schema.anyOf.flatMap((option) => childrenOf(option));
   if (schema.type === 'array') return childrenOf(schema.items ?? {}).map(([prefix, child]) => [`[]${prefix}`, child]);
-  return schema.properties === undefined ? [] : [['', schema]];
+  if (schema.properties !== undefined) return [['', schema]];
+  const values = schema.additionalProperties;
+  return typeof values === 'object' ? childrenOf(values).map(([prefix, child]) => [`.*${prefix}`, child]) : [];
 }
 
 function rowsOf(schema: JsonSchema, path: string, recursiveField: string | undefined): Row[] {
@@ -70,8 +77,19 @@ function line({ field, schema, required, recursive }: Row): string {
   return `| ${[name, type, boundsOf(schema), code(fallback), schema.description ?? ''].map(cell).join(' | ')} |`;
 }
 
+const TABLE_HEAD = ['| field | type | bounds | default | meaning |', '|---|---|---|---|---|'];
+
+/** Lines of a table with a row for each field, nested ones too. */
+export function fieldTable(shape: Kind['specShape'], recursiveField?: string): readonly string[] {
+  return [...TABLE_HEAD, ...rowsOf(jsonSchemaOf(shape), '', recursiveField).map(line)];
+}
+
+function statusSection({ statusShape }: Kind): readonly string[] {
+  if (statusShape === undefined) return [];
+  return ['', 'Fields of `status`:', '', ...fieldTable(statusShape)];
+}
+
 function section(kind: Kind): string {
-  const rows = rowsOf(jsonSchemaOf(kind.specShape), '', kind.recursiveField);
   const rules = kind.celRules.map(
     ({ message, fieldPath }) => `- ${fieldPath ? `\`${fieldPath.slice(1)}\` ` : ''}${message}`,
   );
@@ -82,9 +100,8 @@ function section(kind: Kind): string {
     '',
     `\`apiVersion: ${kind.group}/${kind.version}\`, \`kind: ${kind.kind}\`, namespaced, \`kubectl get ${kind.shortName}\`. Fields of \`spec\`:`,
     '',
-    '| field | type | bounds | default | meaning |',
-    '|---|---|---|---|---|',
-    ...rows.map(line),
+    ...fieldTable(kind.specShape, kind.recursiveField),
+    ...statusSection(kind),
     ...(rules.length === 0 ? [] : ['', 'What must hold besides:', '', ...rules]),
     '',
   ].join('\n');

@@ -4,6 +4,7 @@ import { z } from '../config/words.ts';
 import { concurrency } from '../limits/concurrency.ts';
 import { rateLimits } from '../limits/rate-limit.ts';
 import { usageLimits } from '../limits/usage-limit.ts';
+import { usageStatusFields } from '../limits/usage-status.ts';
 import { API_GROUP, API_VERSION, objectName } from '../object.ts';
 import type { Kind } from './kind.ts';
 
@@ -75,6 +76,20 @@ export const apiKeySpec = z.strictObject({
   disabled: z.boolean().describe('true: the key does not work.').default(false),
 });
 
+const moment = (description: string) => z.iso.datetime({ offset: true }).max(64).describe(description).optional();
+
+/** What the status of an ApiKey says besides its conditions. Times are RFC 3339, in UTC. */
+export const apiKeyStatus = z.strictObject({
+  expires_at: moment('When the key stops working: as the spec says, or sooner by the rules for keys of users.'),
+  last_used_at: moment('When the key was used last, to ten minutes.'),
+  last_rotated_at: moment('When the key was replaced last.'),
+  next_rotation_at: moment('When the key is replaced next.'),
+  key_transition_expires_at: moment('Until when the former key works besides the present one.'),
+});
+
+/** The times of `apiKeyStatus`. */
+export type ApiKeyStatus = z.infer<typeof apiKeyStatus>;
+
 export type ApiKeySpec = z.infer<typeof apiKeySpec>;
 
 export const apiKeyKind: Kind = {
@@ -87,9 +102,12 @@ export const apiKeyKind: Kind = {
   description: 'A caller of the gateway: its key, scopes, defaults, limits and rotation.',
   specSchema: apiKeySpec,
   specShape: apiKeySpec,
+  statusShape: z.strictObject({ ...apiKeyStatus.shape, ...usageStatusFields }),
   printerColumns: [
     { name: 'Type', type: 'string', jsonPath: '.spec.type' },
-    { name: 'Expires', type: 'string', jsonPath: '.spec.expires_at', priority: 1 },
+    { name: 'Expires', type: 'string', jsonPath: '.status.expires_at', priority: 1 },
+    { name: 'Rotates', type: 'string', jsonPath: '.status.next_rotation_at', priority: 1 },
+    { name: 'Last used', type: 'date', jsonPath: '.status.last_used_at', priority: 1 },
   ],
   celRules: [],
 };

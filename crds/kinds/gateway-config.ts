@@ -57,6 +57,11 @@ const celRules: readonly CelRule[] = [
     fieldPath: '.strategy.sticky',
   },
   {
+    rule: '!has(self.strategy) || !has(self.strategy.concurrency) || !has(self.targets)',
+    message: RULE_MESSAGES.onTargetOnly,
+    fieldPath: '.strategy.concurrency',
+  },
+  {
     rule: `!(${mode('loadbalance')}) || !has(self.targets) || self.targets.exists(t, !has(t.weight) || t.weight > 0.0)`,
     message: RULE_MESSAGES.someWeight,
     fieldPath: '.targets',

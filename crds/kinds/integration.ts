@@ -5,6 +5,7 @@ import { concurrency } from '../limits/concurrency.ts';
 import { pricingAdjustments, pricingConfig } from '../limits/pricing.ts';
 import { rateLimits } from '../limits/rate-limit.ts';
 import { usageLimits } from '../limits/usage-limit.ts';
+import { usageStatusFields } from '../limits/usage-status.ts';
 import { API_GROUP, API_VERSION, namespaceName, objectName } from '../object.ts';
 import type { Kind } from './kind.ts';
 
@@ -134,6 +135,7 @@ export const integrationKind: Kind = {
     'A stored provider credential, with the models and workspaces that may use it. Its name is the slug: "@name".',
   specSchema: integrationSpec,
   specShape: integrationShape,
+  statusShape: z.strictObject(usageStatusFields),
   printerColumns: [{ name: 'Provider', type: 'string', jsonPath: '.spec.provider' }],
   celRules: [
     {

@@ -38,6 +38,8 @@ export interface Kind {
   /** Columns between Name and the conditions. */
   readonly printerColumns: readonly PrinterColumn[];
   readonly celRules: readonly CelRule[];
+  /** What a status says besides `observedGeneration` and `conditions`: an object of optional fields, each described and bounded. */
+  readonly statusShape?: z.ZodType;
   /** Field whose items have the shape of the spec again; unrolled in the CRD. */
   readonly recursiveField?: string;
 }

@@ -1,7 +1,12 @@
 import { apiKeyKind } from './api-key.ts';
 import { gatewayConfigKind } from './gateway-config.ts';
+import { guardrailKind } from './guardrail.ts';
 import { integrationKind } from './integration.ts';
 import type { Kind } from './kind.ts';
+import { promptKind } from './prompt.ts';
+import { promptGroupKind } from './prompt-group.ts';
+import { promptPartialKind } from './prompt-partial.ts';
+import { promptVersionKind } from './prompt-version.ts';
 import { rateLimitPolicyKind } from './rate-limit-policy.ts';
 import { usageLimitPolicyKind } from './usage-limit-policy.ts';
 import { workspaceKind } from './workspace.ts';
@@ -14,6 +19,11 @@ export const KINDS: readonly Kind[] = [
   rateLimitPolicyKind,
   usageLimitPolicyKind,
   workspaceKind,
+  guardrailKind,
+  promptKind,
+  promptPartialKind,
+  promptVersionKind,
+  promptGroupKind,
 ];
 
 /** The row of a manifest's kind; undefined: not one of ours, or not this version. */

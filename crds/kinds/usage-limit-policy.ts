@@ -2,6 +2,7 @@ import { text } from '../config/values.ts';
 import { z } from '../config/words.ts';
 import { conditions, groupBy } from '../limits/conditions.ts';
 import { checkUsageLimit, USAGE_MESSAGES, usageLimitFields } from '../limits/usage-limit.ts';
+import { usageStatusFields } from '../limits/usage-status.ts';
 import { API_GROUP, API_VERSION } from '../object.ts';
 import type { Kind } from './kind.ts';
 import { policyStatus } from './rate-limit-policy.ts';
@@ -30,9 +31,11 @@ export const usageLimitPolicyKind: Kind = {
     'A budget: how much money or how many tokens may be used in a period. In the organisation namespace it is about every workspace.',
   specSchema: usageLimitPolicySpec,
   specShape: usageLimitPolicyShape,
+  statusShape: z.strictObject(usageStatusFields),
   printerColumns: [
     { name: 'Type', type: 'string', jsonPath: '.spec.type' },
     { name: 'Limit', type: 'string', jsonPath: '.spec.credit_limit' },
+    { name: 'State', type: 'string', jsonPath: '.status.state' },
     { name: 'Status', type: 'string', jsonPath: '.spec.status', priority: 1 },
   ],
   celRules: [

@@ -1,10 +1,15 @@
 import { metadataDefaults } from '../config/metadata.ts';
-import { text } from '../config/values.ts';
+import { MAX_ITEMS, text } from '../config/values.ts';
 import { z } from '../config/words.ts';
 import { rateLimits } from '../limits/rate-limit.ts';
 import { usageLimits } from '../limits/usage-limit.ts';
+import { usageStatusFields } from '../limits/usage-status.ts';
 import { API_GROUP, API_VERSION } from '../object.ts';
 import type { Kind } from './kind.ts';
+
+function guardrailNames(description: string) {
+  return z.array(text(253, 'Name of a guardrail.')).max(MAX_ITEMS).describe(description).optional();
+}
 
 /** Spec of a Workspace: what holds for a namespace as a whole. Only the organisation may say it. */
 export const workspaceSpec = z.strictObject({
@@ -15,6 +20,8 @@ export const workspaceSpec = z.strictObject({
       metadata: metadataDefaults('Added to the metadata of every request; wins over the key and the request.').default(
         {},
       ),
+      input_guardrails: guardrailNames('Guardrails of every request of the workspace.'),
+      output_guardrails: guardrailNames('Guardrails of every answer to the workspace.'),
     })
     .describe('What holds for every request of the workspace.')
     .default({ metadata: {} }),
@@ -52,6 +59,7 @@ export const workspaceKind: Kind = {
     'What holds for a workspace as a whole: metadata, limits, budgets, rules for keys. Lies in the organisation namespace and has the name of the namespace that it is about.',
   specSchema: workspaceSpec,
   specShape: workspaceSpec,
+  statusShape: z.strictObject(usageStatusFields),
   printerColumns: [],
   celRules: [],
 };

@@ -123,6 +123,9 @@ function join(parts: readonly Partial<Snapshot>[]): Snapshot {
     rate_limits: parts.flatMap(({ rate_limits: limits = [] }) => limits),
     usage_limits: parts.flatMap(({ usage_limits: limits = [] }) => limits),
     workspaces: parts.flatMap(({ workspaces = [] }) => workspaces),
+    guardrails: parts.flatMap(({ guardrails = [] }) => guardrails),
+    prompts: parts.flatMap(({ prompts = [] }) => prompts),
+    prompt_versions: parts.flatMap(({ prompt_versions: versions = [] }) => versions),
     refused: parts.flatMap(({ refused = [] }) => refused),
   };
 }

@@ -1,6 +1,7 @@
 /** What the objects of a published snapshot are called: fixed, so that a Role can list them. */
 import { API_GROUP } from '../object.ts';
 import { SHARD_ROWS } from './records.ts';
+import { SHARES_KEY } from './shares.ts';
 
 /** On every object of a snapshot; its value is the release. */
 export const SNAPSHOT_LABEL = `${API_GROUP}/snapshot`;
@@ -25,6 +26,11 @@ export function indexObject(release: string): SnapshotObject {
 export function shardObject(release: string, shard: string): SnapshotObject {
   const kind = shard.startsWith('snapshot-') ? 'ConfigMap' : 'Secret';
   return { kind, name: `${release}-${shard}`, key: SHARD_KEY, file: shard };
+}
+
+/** What replicas know of one another. No part of the snapshot. */
+export function sharesObject(release: string): SnapshotObject {
+  return { kind: 'ConfigMap', name: `${release}-shares`, key: SHARES_KEY, file: SHARES_KEY };
 }
 
 /** The index, then every shard that a release with `maxShards` of each kind may publish. */

@@ -16,7 +16,17 @@ export const SHARD_ROWS: readonly ShardRow[] = [
   {
     kind: 'routing',
     prefix: 'snapshot',
-    fields: ['configs', 'integrations', 'rate_limits', 'usage_limits', 'workspaces', 'refused'],
+    fields: [
+      'configs',
+      'integrations',
+      'rate_limits',
+      'usage_limits',
+      'workspaces',
+      'guardrails',
+      'prompts',
+      'prompt_versions',
+      'refused',
+    ],
   },
   { kind: 'credentials', prefix: 'credentials', fields: ['credentials'] },
   { kind: 'keys', prefix: 'keys', fields: ['keys'] },
@@ -27,11 +37,12 @@ interface Identified {
   readonly name: string;
   readonly kind?: string;
   readonly path?: string;
+  readonly slot?: string | undefined;
 }
 
 /** Stable over changes of a record's content; decides its shard and its place there. */
 export function identityOf(field: RecordField, record: Identified): string {
-  return [field, record.namespace, record.name, record.kind ?? '', record.path ?? ''].join('\n');
+  return [field, record.namespace, record.name, record.kind ?? '', record.path ?? record.slot ?? ''].join('\n');
 }
 
 /** FNV-1a with a final mix, so that the low bits are good too. Unsigned 32 bits. */

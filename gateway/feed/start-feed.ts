@@ -7,10 +7,11 @@ import { Feed, type FeedSource } from './feed.ts';
 import { Intake } from './intake.ts';
 import { LastGood } from './last-good.ts';
 import { Objects } from './objects.ts';
+import { SharesFeed } from './shares-feed.ts';
 import { Volume } from './volume.ts';
 
 export interface FeedSources {
-  readonly gateway: Pick<Gateway, 'load' | 'log'>;
+  readonly gateway: Pick<Gateway, 'load' | 'log' | 'takeShares'>;
   /** Where the volume is mounted. */
   readonly snapshotDir: string;
   /** Where the last good snapshot is kept. */
@@ -50,14 +51,17 @@ export async function startFeed(sources: FeedSources): Promise<RunningFeed> {
   await lastGood.restore(intakeOf('state'));
   const volume = new Volume({ directory: snapshotDir, intake: intakeOf('volume'), complaints, pollMs });
   await volume.start();
+  const shares = new SharesFeed({ directory: snapshotDir, take: gateway.takeShares, complaints, pollMs });
+  await shares.start();
   let objects: Objects | undefined;
   return {
     follow(place) {
+      shares.follow(place);
       objects ??= new Objects({ ...place, intake: intakeOf('api'), complaints });
       objects.start();
     },
     async close() {
-      await Promise.all([volume.close(), objects?.close()]);
+      await Promise.all([volume.close(), shares.close(), objects?.close()]);
       await lastGood.idle();
     },
   };

@@ -1,5 +1,4 @@
 /** What applies. */
-import type { Json } from '../providers/provider.ts';
 import type { RequestContext } from '../request-context.ts';
 import { readControlHeaders } from '../resolve/request-headers.ts';
 import { resolvePlan } from '../resolve/resolve.ts';
@@ -13,16 +12,16 @@ export function resolve(context: RequestContext): void {
   const resolved = resolvePlan(context.snapshot, context.caller, control);
   context.plan = resolved.plan;
   context.exchange.config = resolved.config;
-  context.exchange.metadata = mergedMetadata(context.caller.key?.metadata, control.metadata, context.body);
+  context.exchange.metadata = mergedMetadata(context, control.metadata);
 }
 
-/** The key's wins over the request's: who issued the key decides what its calls are counted under. */
+/** The workspace's wins over the key's, and that over the request's: who has more to say decides what calls are counted under. */
 function mergedMetadata(
-  ofKey: Readonly<Record<string, string>> | undefined,
+  { snapshot, caller, body }: RequestContext,
   ofRequest: Readonly<Record<string, string>> | undefined,
-  body: Json,
 ): Readonly<Record<string, string>> {
-  const merged: Record<string, string> = { ...ofRequest, ...ofKey };
+  const ofWorkspace = snapshot.workspaceMetadata(caller.namespace);
+  const merged: Record<string, string> = { ...ofRequest, ...caller.key?.metadata, ...ofWorkspace };
   const user = body['user'];
   if (typeof user === 'string' && merged[USER] === undefined) merged[USER] = user;
   return merged;

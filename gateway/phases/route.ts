@@ -1,20 +1,31 @@
 /** Strategy tree -> attempts -> the reply that counts. */
-import { attemptTarget } from '../attempt.ts';
-import type { Facts, Target } from '../plan/plan.ts';
+import { askTarget } from '../cache/ask-target.ts';
+import { isUnwanted } from '../cache/unwanted.ts';
+import type { Target } from '../plan/plan.ts';
 import type { RequestContext } from '../request-context.ts';
-import type { Circumstances } from '../route/circumstances.ts';
+import { requestFacts } from '../request-facts.ts';
+import type { AdmitTarget, Circumstances } from '../route/circumstances.ts';
 import { route } from '../route/route.ts';
 
 export async function routeRequest(context: RequestContext): Promise<void> {
-  const { exchange } = context;
-  const facts: Facts = {
-    metadata: exchange.metadata,
-    params: context.body,
-    headers: context.request.headers,
-    pathname: exchange.pathname,
-  };
-  const attempt = (target: Target, retry: number) => attemptTarget(context.gateway, context, target, retry);
-  context.routed = await route(context.plan, facts, attempt, new RequestCircumstances(context));
+  if (context.routed !== undefined) return;
+  const { inspection } = context;
+  const attempt =
+    inspection === undefined
+      ? (target: Target, retry: number) => askTarget(context, target, retry)
+      : (target: Target, retry: number) => inspection.attempt(target, retry);
+  context.routed = await route(
+    context.plan,
+    requestFacts(context),
+    attempt,
+    new RequestCircumstances(context),
+    guardOf(context),
+  );
+}
+
+/** undefined: no target of this request is limited. */
+function guardOf({ admission }: RequestContext): AdmitTarget | undefined {
+  return admission?.guardsTargets === true ? (target) => admission.admits(target) : undefined;
 }
 
 class RequestCircumstances implements Circumstances {
@@ -41,7 +52,7 @@ class RequestCircumstances implements Circumstances {
     return Math.random();
   }
   isGone(): boolean {
-    return this.context.gone;
+    return isUnwanted(this.context);
   }
   /** Ends early when the caller leaves. */
   sleep(ms: number): Promise<void> {

@@ -2,6 +2,7 @@
 import { parseQuery } from '#crds/config/query.ts';
 import { type Config, CREDENTIAL_FIELDS } from '#crds/config/schema.ts';
 import { GatewayError } from '../errors.ts';
+import { inheritGuards, NO_NODE_GUARDS, type NodeGuards, sidesOf, withoutInput } from '../guardrails/node-guards.ts';
 import type { Credentials } from '../providers/provider.ts';
 import { PROVIDERS } from '../providers/registry.ts';
 import { compileQuery } from '../route/condition.ts';
@@ -9,6 +10,7 @@ import { compileStickyKey } from '../route/sticky.ts';
 import type { ActiveSnapshot } from '../snapshot/active-snapshot.ts';
 import { integrationUpstream } from './integration-upstream.ts';
 import type { Branch, Facts, Plan, PlanNode, Settings, Target, Upstream } from './plan.ts';
+import { planCache } from './plan-cache.ts';
 import { DEFAULT_SETTINGS, inheritSettings } from './settings.ts';
 import { makeUpstream } from './upstream.ts';
 
@@ -22,7 +24,47 @@ export interface PlanOrigin {
 }
 
 export function buildPlan(snapshot: ActiveSnapshot, config: Config, origin: PlanOrigin): Plan {
-  return { name: origin.name, root: buildNode(snapshot, config, origin, 'config', DEFAULT_SETTINGS) };
+  const own = inherit(snapshot, origin, NOTHING, config);
+  const root = buildNode(snapshot, config, origin, 'config', { ...own, guards: withoutInput(own.guards) });
+  const { input: inputGuards } = sidesOf(own.guards);
+  const { prompt_id: reference } = config;
+  const prompt = reference === undefined ? undefined : { reference, namespace: origin.namespace };
+  const cache = planCache(config, root);
+  return {
+    name: origin.name,
+    root,
+    cache,
+    isCapped: isCapped(root),
+    prompt,
+    inputGuards,
+    isGuarded: inputGuards.length > 0 || isGuarded(root),
+  };
+}
+
+function isCapped(node: PlanNode): boolean {
+  return node.kind === 'target' ? node.settings.concurrency !== undefined : node.children.some(isCapped);
+}
+
+function isGuarded(node: PlanNode): boolean {
+  if (node.kind === 'branch') return node.children.some(isGuarded);
+  return node.guards.input.length + node.guards.output.length > 0;
+}
+
+/** What holds at a node, inherited or its own. */
+interface Inherited {
+  readonly settings: Settings;
+  readonly guards: NodeGuards;
+}
+
+const NOTHING: Inherited = { settings: DEFAULT_SETTINGS, guards: NO_NODE_GUARDS };
+
+function inherit(snapshot: ActiveSnapshot, origin: PlanOrigin, parent: Inherited, config: Config): Inherited {
+  const { namespace, credentialsAt } = origin;
+  const source = { guards: snapshot.guards, namespace, byRequest: credentialsAt === undefined };
+  return {
+    settings: inheritSettings(parent.settings, config),
+    guards: inheritGuards(parent.guards, config, source),
+  };
 }
 
 function buildNode(
@@ -30,13 +72,12 @@ function buildNode(
   config: Config,
   origin: PlanOrigin,
   path: string,
-  parent: Settings,
+  own: Inherited,
 ): PlanNode {
-  const settings = inheritSettings(parent, config);
   const targets = config.targets ?? [];
-  if (targets.length === 0) return buildTarget(snapshot, config, origin, path, settings);
+  if (targets.length === 0) return buildTarget(snapshot, config, origin, path, own);
   const children = targets.map((target, index) =>
-    buildNode(snapshot, target, origin, `${path}.targets[${index}]`, settings),
+    buildNode(snapshot, target, origin, `${path}.targets[${index}]`, inherit(snapshot, origin, own, target)),
   );
   return {
     kind: 'branch',
@@ -78,7 +119,7 @@ function buildTarget(
   config: Config,
   origin: PlanOrigin,
   path: string,
-  settings: Settings,
+  { settings, guards }: Inherited,
 ): Target {
   return {
     kind: 'target',
@@ -86,6 +127,7 @@ function buildTarget(
     name: config.name,
     weight: config.weight ?? 1,
     settings,
+    guards: sidesOf(guards),
     upstream: chosenUpstream(snapshot, config, origin, path, settings),
     config,
     breakerKey: `${origin.name} ${path}`,

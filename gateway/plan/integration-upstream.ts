@@ -1,6 +1,7 @@
 /** An Integration as upstream: its provider, host, credential and list of models. */
 import type { IntegrationRecord } from '#crds/snapshot/contract.ts';
 import { GatewayError } from '../errors.ts';
+import { integrationPrices } from '../money/price-book.ts';
 import { PROVIDERS } from '../providers/registry.ts';
 import type { ActiveSnapshot } from '../snapshot/active-snapshot.ts';
 import type { Upstream } from './plan.ts';
@@ -37,6 +38,7 @@ export function integrationUpstream(
     allowsModel: modelRule(record),
     listed: host.byRequest ? snapshot.requestHosts : undefined,
     ownsCredential: !host.byRequest,
+    prices: integrationPrices(provider, record),
   };
   return {
     ...makeUpstream(snapshot, parts),

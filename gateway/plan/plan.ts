@@ -1,6 +1,11 @@
 /** A resolved config: the tree that `route` walks. Immutable, shared by all requests of one snapshot. */
 import type { Config } from '#crds/config/schema.ts';
+import type { Concurrency } from '#crds/limits/concurrency.ts';
+import type { CacheRule } from '../cache/cache-rule.ts';
 import type { GatewayError } from '../errors.ts';
+import type { Guard } from '../guardrails/guard.ts';
+import type { SideGuards } from '../guardrails/guard-book.ts';
+import type { ModelPrices } from '../money/price-book.ts';
 import type { Provider } from '../providers/provider.ts';
 
 export interface RetryRule {
@@ -29,6 +34,10 @@ export interface Settings {
   readonly streamIdleTimeoutMs: number;
   /** `custom_host` of the config or of a parent. */
   readonly customHost: string | undefined;
+  /** The target's own; inherited by no child. */
+  readonly concurrency: Concurrency | undefined;
+  /** undefined: its answers are not kept. */
+  readonly cache: CacheRule | undefined;
 }
 
 /** Where a target's requests go: all of it known before a request comes, but for the body. */
@@ -51,6 +60,8 @@ export interface Upstream {
   readonly integration: string | undefined;
   /** undefined: every model. */
   readonly allowsModel: ((model: string) => boolean) | undefined;
+  /** Of a model as it is sent. */
+  readonly prices: ModelPrices;
   /** Models of an Integration that live on a host of their own. */
   readonly modelHosts: ReadonlyMap<string, Upstream> | undefined;
 }
@@ -63,6 +74,8 @@ export interface Target {
   /** Weight among its siblings, default 1. */
   readonly weight: number;
   readonly settings: Settings;
+  /** Guardrails of its own requests, and of its answers; those of the root's requests are the plan's. */
+  readonly guards: SideGuards;
   /** Fixed by the config; 'request': resolved from headers and model; a GatewayError: why it cannot be used. */
   readonly upstream: Upstream | 'request' | GatewayError;
   /** How to make the upstream anew when the request names its host or lacks what the config leaves to it. */
@@ -98,8 +111,27 @@ export interface Branch {
 
 export type PlanNode = Target | Branch;
 
+/** Where the cache of a plan acts. */
+export interface PlanCache {
+  /** `root`: before a target is chosen, as one rule holds for all; `targets`: at the turn of each that has a rule. */
+  readonly at: 'root' | 'targets' | 'nowhere';
+  /** The root's. */
+  readonly rule: CacheRule | undefined;
+  /** Of all that the targets are and say, for answers of whichever of them; '' where that is of no account. */
+  readonly fingerprint: string;
+}
+
 export interface Plan {
   /** `namespace/name`, `inline` or `direct`. */
   readonly name: string;
   readonly root: PlanNode;
+  readonly cache: PlanCache;
+  /** Some target bounds its requests in flight. */
+  readonly isCapped: boolean;
+  /** Guardrails of a request, before a target is chosen. */
+  readonly inputGuards: readonly Guard[];
+  /** It has guardrails somewhere. */
+  readonly isGuarded: boolean;
+  /** The stored prompt that requests are made of, and whose workspace it is looked for in. */
+  readonly prompt: { readonly reference: string; readonly namespace: string } | undefined;
 }

@@ -1,5 +1,7 @@
 /** Inheritance down the tree: `override_params` merge, every other setting is replaced or kept (`semantics.md` 3). */
 import type { Config } from '#crds/config/schema.ts';
+import { completeConcurrency } from '#crds/limits/concurrency.ts';
+import { cacheRuleOf } from '../cache/cache-rule.ts';
 import type { BreakerRule, RetryRule, Settings } from './plan.ts';
 
 const DEFAULT_RETRY_CODES: ReadonlySet<number> = new Set([429, 500, 502, 503, 504, 529]);
@@ -16,6 +18,8 @@ export const DEFAULT_SETTINGS: Settings = {
   streamDelivery: 'live',
   streamIdleTimeoutMs: DEFAULT_STREAM_IDLE_TIMEOUT_MS,
   customHost: undefined,
+  concurrency: undefined,
+  cache: undefined,
 };
 
 export function inheritSettings(parent: Settings, config: Config): Settings {
@@ -31,6 +35,8 @@ export function inheritSettings(parent: Settings, config: Config): Settings {
     streamDelivery: strategy?.stream_delivery ?? parent.streamDelivery,
     streamIdleTimeoutMs: strategy?.stream_idle_timeout ?? parent.streamIdleTimeoutMs,
     customHost: config.custom_host ?? parent.customHost,
+    concurrency: strategy?.concurrency && completeConcurrency(strategy.concurrency),
+    cache: config.cache === undefined ? parent.cache : cacheRuleOf(config.cache),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Makes upstreams: provider + host + credential, all that can be known before a request comes. */
 import { createHash } from 'node:crypto';
 import { GatewayError } from '../errors.ts';
+import { listPrices, type ModelPrices } from '../money/price-book.ts';
 import type { Credentials, Provider } from '../providers/provider.ts';
 import { SIMULATOR } from '../providers/simulator/provider.ts';
 import type { ActiveSnapshot } from '../snapshot/active-snapshot.ts';
@@ -15,6 +16,8 @@ export interface UpstreamParts {
   readonly allowsModel: ((model: string) => boolean) | undefined;
   readonly listed: ReadonlySet<string> | undefined;
   readonly ownsCredential: boolean;
+  /** Default: those of the provider's price page. */
+  readonly prices?: ModelPrices;
 }
 
 /** Throws GatewayError `invalid_config` when there is no usable host. */
@@ -33,6 +36,7 @@ export function makeUpstream(snapshot: ActiveSnapshot, parts: UpstreamParts): Up
     budgetKey: `${provider.name} ${url.origin} ${fingerprint(headers)}`,
     integration: parts.integration,
     allowsModel: parts.allowsModel,
+    prices: parts.prices ?? listPrices(provider),
     modelHosts: undefined,
   };
 }

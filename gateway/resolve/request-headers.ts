@@ -13,9 +13,14 @@ export interface RequestHeaders {
   /** false: strict compliance is off. */
   readonly strict: boolean | undefined;
   readonly metadata: Readonly<Record<string, string>> | undefined;
+  /** Which part of the workspace's cache it is; undefined: the one of its metadata. */
+  readonly cacheNamespace: string | undefined;
+  /** A new answer is wanted, whatever is kept. */
+  readonly forceRefresh: boolean;
 }
 
-const NONE: RequestHeaders = {
+/** Of a request that says nothing of it. */
+export const NO_CONTROL: RequestHeaders = {
   config: undefined,
   provider: undefined,
   virtualKey: undefined,
@@ -24,10 +29,13 @@ const NONE: RequestHeaders = {
   forwardHeaders: undefined,
   strict: undefined,
   metadata: undefined,
+  cacheNamespace: undefined,
+  forceRefresh: false,
 };
 
 const PREFIX = 'x-gateway-';
 const MAX_METADATA_VALUE = 128;
+const MAX_CACHE_NAMESPACE = 256;
 
 type Reader = (value: string, name: string) => Partial<RequestHeaders>;
 
@@ -40,11 +48,13 @@ const READERS: Readonly<Record<string, Reader>> = {
   'x-gateway-forward-headers': (value) => ({ forwardHeaders: namesOf(value) }),
   'x-gateway-strict-vendor-compliance': (value, name) => ({ strict: truth(value, name) }),
   'x-gateway-metadata': (value, name) => ({ metadata: metadataOf(value, name) }),
+  'x-gateway-cache-namespace': (value, name) => ({ cacheNamespace: shortText(value, name) }),
+  'x-gateway-cache-force-refresh': (value, name) => ({ forceRefresh: truth(value, name) }),
 };
 
 /** Throws `invalid_value` naming the header. Requests without any of them cost one look at each header's first letters. */
 export function readControlHeaders(headers: IncomingHttpHeaders): RequestHeaders {
-  let read: RequestHeaders = NONE;
+  let read: RequestHeaders = NO_CONTROL;
   for (const name in headers) {
     if (!name.startsWith(PREFIX)) continue;
     const value = headers[name];
@@ -64,6 +74,11 @@ function positiveInteger(value: string, name: string): number {
 function truth(value: string, name: string): boolean {
   if (value !== 'true' && value !== 'false') throw wrong(name, 'must be true or false');
   return value === 'true';
+}
+
+function shortText(value: string, name: string): string {
+  if (value.length > MAX_CACHE_NAMESPACE) throw wrong(name, `may have at most ${MAX_CACHE_NAMESPACE} characters`);
+  return value;
 }
 
 function namesOf(value: string): string[] {

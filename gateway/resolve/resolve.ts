@@ -5,6 +5,7 @@ import { problemsOf } from '#crds/problems.ts';
 import type { ConfigRecord } from '#crds/snapshot/contract.ts';
 import { GatewayError } from '../errors.ts';
 import type { Caller } from '../exchange.ts';
+import { treeCheckProblems } from '../guardrails/check-problems.ts';
 import { buildPlan } from '../plan/build.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { ActiveSnapshot } from '../snapshot/active-snapshot.ts';
@@ -87,9 +88,10 @@ function parseInline(header: string): Config {
     );
   }
   const parsed = configSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const problems = problemsOf(parsed.error, 'config').map((problem) => `${problem.path} ${problem.message}`);
-  throw new GatewayError('invalid_config', `x-gateway-config is not valid: ${problems.slice(0, 5).join('; ')}.`, {
+  const problems = parsed.success ? treeCheckProblems(parsed.data, 'config') : problemsOf(parsed.error, 'config');
+  if (parsed.success && problems.length === 0) return parsed.data;
+  const texts = problems.slice(0, 5).map((problem) => `${problem.path} ${problem.message}`);
+  throw new GatewayError('invalid_config', `x-gateway-config is not valid: ${texts.join('; ')}.`, {
     param: 'x-gateway-config',
   });
 }

@@ -7,14 +7,31 @@ import { PROVIDERS } from '../providers/registry.ts';
 import type { RequestContext } from '../request-context.ts';
 
 export interface Addressed {
+  readonly target: Target;
   readonly upstream: Upstream;
-  /** Model for the upstream; undefined: as the body says. */
+  /** Model in place of the body's; undefined: as the body says. */
+  readonly model: string | undefined;
+  /** Model as sent. */
+  readonly sentModel: string | undefined;
+}
+
+/** Throws the GatewayError that says why this target cannot be used. Found once for a request and a target that it tries. */
+export function targetUpstream(context: RequestContext, target: Target): Addressed {
+  const known = context.addressed;
+  if (known?.target === target) return known;
+  const model = modelOf(context, target);
+  const { upstream, model: replaced } = addressOf(context, target, model);
+  const addressed = { target, upstream, model: replaced, sentModel: replaced ?? model };
+  context.addressed = addressed;
+  return addressed;
+}
+
+interface Address {
+  readonly upstream: Upstream;
   readonly model: string | undefined;
 }
 
-/** Throws the GatewayError that says why this target cannot be used. */
-export function targetUpstream(context: RequestContext, target: Target): Addressed {
-  const model = modelOf(context, target);
+function addressOf(context: RequestContext, target: Target, model: string | undefined): Address {
   const host = context.control.customHost;
   if (target.upstream instanceof GatewayError) throw target.upstream;
   if (host !== undefined) return hostedByRequest(context, target, host, model);
@@ -93,7 +110,7 @@ function directUpstream(context: RequestContext, name: string, customHost: strin
 }
 
 /** A host in the header is an outsider's word, and no stored credential goes there. */
-function hostedByRequest(context: RequestContext, target: Target, host: string, model: string | undefined): Addressed {
+function hostedByRequest(context: RequestContext, target: Target, host: string, model: string | undefined): Address {
   const origin = assertHost(context, originOf(host), host);
   if (target.upstream === 'request') {
     return { upstream: requestUpstream(context, model, host), model: stripSlug(model, true) };
@@ -109,6 +126,7 @@ function hostedByRequest(context: RequestContext, target: Target, host: string, 
     allowsModel: fixed.allowsModel,
     listed,
     ownsCredential: false,
+    prices: fixed.prices,
   };
   return {
     upstream: { ...makeUpstream(context.snapshot, parts), origin },

@@ -6,6 +6,9 @@ import type { RetryBudgets } from './retry-budget.ts';
 /** Asks one target once; `retry` is 0 for the first try. Failures are replies, a rejection is a defect and ends the routing. */
 export type AttemptTarget<R extends Reply> = (target: Target, retry: number) => Promise<R>;
 
+/** Whether a target may be asked now, as its limits stand. False: it is passed over, like one whose circuit is open. */
+export type AdmitTarget = (target: Target) => boolean | Promise<boolean>;
+
 /** What routing needs of the world around a request. */
 export interface Circumstances {
   /** Milliseconds of a clock that never goes back, e.g. `performance.now()`. */
@@ -29,6 +32,8 @@ export interface Trip<R extends Reply> {
   readonly facts: Facts;
   readonly attempt: AttemptTarget<R>;
   readonly circumstances: Circumstances;
+  /** undefined: every target may. */
+  readonly admit: AdmitTarget | undefined;
 }
 
 /** Nothing further may be begun for this request. */

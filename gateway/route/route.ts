@@ -1,5 +1,5 @@
 import type { Facts, Plan } from '../plan/plan.ts';
-import type { AttemptTarget, Circumstances } from './circumstances.ts';
+import type { AdmitTarget, AttemptTarget, Circumstances } from './circumstances.ts';
 import type { Reply, Routed } from './reply.ts';
 import { walk } from './walk.ts';
 
@@ -12,6 +12,7 @@ export function route<R extends Reply>(
   facts: Facts,
   attempt: AttemptTarget<R>,
   circumstances: Circumstances,
+  admit?: AdmitTarget,
 ): Promise<Routed<R>> {
-  return walk(plan.root, { facts, attempt, circumstances });
+  return walk(plan.root, { facts, attempt, circumstances, admit });
 }

@@ -6,8 +6,17 @@ import { isOver, type Trip } from './circumstances.ts';
 import type { Reply, Routed } from './reply.ts';
 import { isRetryable, nextWait } from './retry.ts';
 
-/** Asks one target, with its retries, and tells its breaker how that ended. */
+const PASSED_OVER = { reply: undefined, target: undefined, retryCount: 0 } as const;
+
+/** Asks one target, with its retries, and tells its breaker how that ended. A target at its limit is passed over: no reply. */
 export function tryTarget<R extends Reply>(target: Target, trip: Trip<R>): Promise<Routed<R>> {
+  const admitted = trip.admit?.(target) ?? true;
+  if (admitted === true) return tryAdmitted(target, trip);
+  if (admitted === false) return Promise.resolve(PASSED_OVER);
+  return admitted.then((isAdmitted) => (isAdmitted ? tryAdmitted(target, trip) : PASSED_OVER));
+}
+
+function tryAdmitted<R extends Reply>(target: Target, trip: Trip<R>): Promise<Routed<R>> {
   return target.settings.breaker === undefined ? ask(target, trip) : askWatched(target, trip);
 }
 

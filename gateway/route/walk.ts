@@ -14,11 +14,32 @@ export function walk<R extends Reply>(node: PlanNode | undefined, trip: Trip<R>)
   if (node === undefined) return Promise.resolve(NOTHING);
   if (node.kind === 'target') return tryTarget(node, trip);
   if (node.mode === 'fallback') return fallBack(node, trip);
-  return walk(node.mode === 'loadbalance' ? draw(node, trip) : onlyChild(node, trip.facts), trip);
+  if (node.mode !== 'loadbalance') return walk(onlyChild(node, trip.facts), trip);
+  if (trip.admit !== undefined) return drawUntilAdmitted(node, trip);
+  return walk(draw(node, drawableOf(node, trip), trip), trip);
 }
 
-function draw<R extends Reply>(branch: Branch, { facts, circumstances }: Trip<R>): PlanNode | undefined {
-  const children = drawable(branch, facts, circumstances.breakers);
+/** A child at its limit is drawn no more, and its share goes to the others. */
+async function drawUntilAdmitted<R extends Reply>(branch: Branch, trip: Trip<R>): Promise<Routed<R>> {
+  let children = drawableOf(branch, trip);
+  for (;;) {
+    const child = draw(branch, children, trip);
+    if (child === undefined) return NOTHING;
+    const routed = await walk(child, trip);
+    if (routed.reply !== undefined || isOver(trip.circumstances)) return routed;
+    children = children.filter((other) => other !== child);
+  }
+}
+
+function drawableOf<R extends Reply>(branch: Branch, { facts, circumstances }: Trip<R>): readonly PlanNode[] {
+  return drawable(branch, facts, circumstances.breakers);
+}
+
+function draw<R extends Reply>(
+  branch: Branch,
+  children: readonly PlanNode[],
+  { facts, circumstances }: Trip<R>,
+): PlanNode | undefined {
   const key = branch.stickyKey?.(facts);
   if (key === undefined) return drawByWeight(children, circumstances.random());
   return pickSticky(children, key, branch.stickyTtlMs, circumstances.unixNow());

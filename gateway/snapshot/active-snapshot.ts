@@ -1,6 +1,8 @@
 /** A snapshot made ready for requests. Immutable to its readers; plans are built when first asked for. */
 
 import type { Config } from '#crds/config/schema.ts';
+import { DEFAULT_KEY_PREFIX } from '#crds/keys/key-form.ts';
+import { DEFAULT_SCOPE } from '#crds/kinds/scopes.ts';
 import type {
   ConfigRecord,
   CredentialRecord,
@@ -9,17 +11,31 @@ import type {
   Snapshot,
 } from '#crds/snapshot/contract.ts';
 import type { Caller } from '../exchange.ts';
+import { GuardBook, type MeansOf } from '../guardrails/guard-book.ts';
+import { LimitBook } from '../limits/limit-book.ts';
 import { buildPlan } from '../plan/build.ts';
 import type { Plan } from '../plan/plan.ts';
+import { PromptBook } from '../prompts/prompt-book.ts';
+import type { ReadyPrompt } from '../prompts/ready-prompt.ts';
 import { PROVIDERS } from '../providers/registry.ts';
 
 export interface KnownKey {
   readonly digest: Buffer;
   readonly caller: Caller;
   readonly record: KeyRecord;
-  /** undefined: all inference. */
-  readonly scopes: ReadonlySet<string> | undefined;
+  readonly scopes: ReadonlySet<string>;
+  readonly use: KeyUse;
 }
+
+/** When an ApiKey was used last, by whichever of its keys. Outlives snapshots. */
+export interface KeyUse {
+  readonly namespace: string;
+  readonly name: string;
+  /** Unix milliseconds; 0: not since this gateway began. */
+  last_used_at_ms: number;
+}
+
+const DEFAULT_SCOPES: ReadonlySet<string> = new Set([DEFAULT_SCOPE]);
 
 interface Shareable {
   readonly namespace: string;
@@ -36,22 +52,47 @@ export class ActiveSnapshot {
   readonly simulatorOrigin: string;
   /** Origins that a request may name as custom host. */
   readonly requestHosts: ReadonlySet<string>;
+  readonly limits: LimitBook;
+  readonly guards: GuardBook;
+  readonly prompts: PromptBook;
+  /** What issued keys begin with. */
+  readonly keyPrefix: string;
   private readonly keys = new Map<string, KnownKey>();
+  /** By `namespace/name`. */
+  private readonly uses = new Map<string, KeyUse>();
+  private readonly workspaces: ReadonlyMap<string, Readonly<Record<string, string>>>;
+  private readonly cacheEpochs: ReadonlyMap<string, string>;
   private readonly configs: ReadonlyMap<string, ConfigRecord>;
   private readonly integrations: ReadonlyMap<string, IntegrationRecord>;
   private readonly credentials: ReadonlyMap<string, CredentialRecord>;
   private readonly refused: ReadonlyMap<string, string>;
   private readonly defaults: ReadonlyMap<string, ConfigRecord>;
-  private readonly plans = new Map<ConfigRecord, Plan>();
+  private readonly plans = new Map<ConfigRecord | ReadyPrompt, Plan>();
 
-  /** Throws an Error naming the object when the snapshot refers to a provider that this version does not know. */
-  constructor(source: Snapshot, generation: number, hash: string, simulatorOrigin: string) {
+  /**
+   * `former`: what was served before, whose keys' uses go on. Throws an Error naming the object when the snapshot refers to a
+   * provider or a check that this version does not know.
+   */
+  constructor(
+    source: Snapshot,
+    generation: number,
+    hash: string,
+    simulatorOrigin: string,
+    meansOf: MeansOf,
+    former?: ActiveSnapshot,
+  ) {
     this.simulatorOrigin = simulatorOrigin;
     this.source = source;
     this.generation = generation;
     this.hash = hash;
     this.requestHosts = new Set(source.settings.request_hosts);
-    for (const record of source.keys) this.keys.set(record.digest, knownKey(record));
+    this.keyPrefix = source.settings.key_prefix ?? DEFAULT_KEY_PREFIX;
+    for (const record of source.keys) this.keys.set(record.digest, knownKey(record, this.useOf(record, former)));
+    this.limits = new LimitBook(source);
+    this.guards = new GuardBook(source, meansOf);
+    this.prompts = new PromptBook(source, (...asked) => this.refusal(...asked));
+    this.workspaces = new Map(source.workspaces.map(({ name, metadata }) => [name, metadata]));
+    this.cacheEpochs = new Map(source.workspaces.map(({ name, cache_epoch: epoch = '' }) => [name, epoch]));
     this.configs = byOwner(source.configs);
     this.integrations = byOwner(source.integrations);
     this.credentials = new Map(
@@ -72,6 +113,26 @@ export class ActiveSnapshot {
   /** `digest` as lower-case hex. */
   key(digest: string): KnownKey | undefined {
     return this.keys.get(digest);
+  }
+
+  /** Of the keys that were used since this gateway began. */
+  *lastUsed(): Generator<Readonly<KeyUse>> {
+    for (const use of this.uses.values()) if (use.last_used_at_ms > 0) yield use;
+  }
+
+  /** What tells answers that may still be given to a namespace from those that may not; '' while nobody has said a word. */
+  cacheEpoch(namespace: string): string {
+    return this.cacheEpochs.get(namespace) ?? '';
+  }
+
+  /** Namespaces whose answers of before may not be given any more. */
+  *purgedSince(former: ActiveSnapshot): Generator<string> {
+    for (const [namespace, epoch] of this.cacheEpochs) if (epoch !== former.cacheEpoch(namespace)) yield namespace;
+  }
+
+  /** What holds for every request of a namespace. */
+  workspaceMetadata(namespace: string): Readonly<Record<string, string>> | undefined {
+    return this.workspaces.get(namespace);
   }
 
   config(namespace: string, name: string): ConfigRecord | undefined {
@@ -127,6 +188,18 @@ export class ActiveSnapshot {
     return plan;
   }
 
+  /** Where a prompt goes that names an Integration: one that those of its own namespace may use. */
+  promptPlan(prompt: ReadyPrompt): Plan {
+    let plan = this.plans.get(prompt);
+    if (plan === undefined) {
+      const { namespace, name } = prompt.use;
+      const origin = { name: `prompt ${namespace}/${name}`, namespace, credentialsAt: () => undefined };
+      plan = buildPlan(this, { virtual_key: prompt.slug }, origin);
+      this.plans.set(prompt, plan);
+    }
+    return plan;
+  }
+
   /** Whether a breaker of the former snapshot still guards something: `namespace/name path`, or of an inline config. */
   knowsBreaker(key: string): boolean {
     const owner = key.slice(0, key.indexOf(' '));
@@ -136,8 +209,17 @@ export class ActiveSnapshot {
   /** A line per object in use, for the admin port. */
   *objects(): Generator<string> {
     for (const record of this.source.configs) yield `GatewayConfig ${record.namespace}/${record.name}`;
+    for (const record of this.source.guardrails) yield `Guardrail ${record.namespace}/${record.name}`;
     for (const record of this.source.integrations) yield `Integration ${record.namespace}/${record.name}`;
-    for (const record of this.source.keys) yield `ApiKey ${record.namespace}/${record.name}`;
+    for (const { kind, namespace, name } of this.source.prompts) yield `${kind} ${namespace}/${name}`;
+    for (const record of this.uses.values()) yield `ApiKey ${record.namespace}/${record.name}`;
+  }
+
+  private useOf({ namespace, name }: KeyRecord, former: ActiveSnapshot | undefined): KeyUse {
+    const id = `${namespace}/${name}`;
+    const use = this.uses.get(id) ?? former?.uses.get(id) ?? { namespace, name, last_used_at_ms: 0 };
+    this.uses.set(id, use);
+    return use;
   }
 
   private visible<T extends Shareable>(
@@ -164,12 +246,13 @@ function credentialKey(kind: string, namespace: string, name: string, path: stri
   return `${kind} ${namespace}/${name} ${path}`;
 }
 
-function knownKey(record: KeyRecord): KnownKey {
+function knownKey(record: KeyRecord, use: KeyUse): KnownKey {
   return {
     digest: Buffer.from(record.digest, 'hex'),
     caller: { name: record.name, namespace: record.namespace, key: record },
     record,
-    scopes: record.scopes === undefined ? undefined : new Set(record.scopes),
+    scopes: record.scopes === undefined ? DEFAULT_SCOPES : new Set(record.scopes),
+    use,
   };
 }
 

@@ -45,7 +45,15 @@ export class SnapshotLoads {
       this.#checkShards(published);
       const { snapshot, generation, hash } = decodeSnapshot(encoded, this.#memory);
       checkContent(gateway.snapshot, generation, hash);
-      const active = new ActiveSnapshot(snapshot, generation, hash, simulatorOrigin);
+      const active = new ActiveSnapshot(
+        snapshot,
+        generation,
+        hash,
+        simulatorOrigin,
+        gateway.checkMeans,
+        gateway.snapshot,
+      );
+      if (gateway.snapshot !== undefined) freeCache(gateway, active.purgedSince(gateway.snapshot));
       gateway.snapshot = active;
       gateway.breakers.retain((key) => active.knowsBreaker(key));
       if (this.#refusal !== undefined && this.#refusal.generation <= generation) this.#refusal = undefined;
@@ -73,6 +81,17 @@ export class SnapshotLoads {
     const { generation, hash } = published;
     this.#refusal = { generation, hash, reason };
   }
+}
+
+/** Nothing of it would be found any more: what it takes is given back. */
+function freeCache({ cache, log }: GatewayState, namespaces: Iterable<string>): void {
+  for (const namespace of namespaces)
+    cache.answers.purge(namespace).catch((error: Error) => {
+      log.event('warn', 'what the cache has kept is not deleted, but is not given any more', {
+        namespace,
+        reason: error.message,
+      });
+    });
 }
 
 /** A generation says one thing, always: two operators that both publish must not go unnoticed. */

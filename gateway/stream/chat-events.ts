@@ -23,6 +23,7 @@ export class ChatEvents implements EventReader {
   usage: Usage | undefined;
   model: string | undefined;
   signs: readonly string[] | undefined;
+  readonly contentEvent = undefined;
   readonly endMarker = 'data: [DONE]\n\n';
   private readonly provider: Provider;
   private readonly keepUsage: boolean;

@@ -1,4 +1,6 @@
 /** Reads streams in Anthropic's form for callers who speak it too. */
+import { isJson } from '../dialects/json-shape.ts';
+import { mergeUsage } from '../dialects/messages/usage.ts';
 import { GatewayError } from '../errors.ts';
 import type { Json, Provider, Usage } from '../providers/provider.ts';
 import type { RawEvent } from './event-lines.ts';
@@ -8,6 +10,7 @@ import { usageOfMessage } from './usage.ts';
 export class MessageEvents implements EventReader {
   finished = false;
   readonly signs = undefined;
+  readonly contentEvent = 'content_block_delta';
   model: string | undefined;
   readonly endMarker = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
   private counted: Json | undefined;
@@ -41,7 +44,8 @@ export class MessageEvents implements EventReader {
 
   /** @internal */
   onDelta(body: Json): void {
-    this.counted = { ...this.counted, ...(body['usage'] as Json | undefined) };
+    const usage = body['usage'];
+    if (isJson(usage)) this.counted = mergeUsage(this.counted ?? {}, usage);
     if (typeof (body['delta'] as Json | undefined)?.['stop_reason'] === 'string') this.stopped = true;
   }
 

@@ -22,6 +22,8 @@ export interface EventReader {
   read(event: RawEvent, data: Buffer): boolean;
   /** What an event must contain to be worth a look, each beginning with `_`; undefined: each is worth one. */
   readonly signs: readonly string[] | undefined;
+  /** Name of the events that hold parts of the answer; undefined: they have none. */
+  readonly contentEvent: string | undefined;
   /** The end marker was seen. */
   readonly finished: boolean;
   /** Whether a clean end of the body may stand for the end marker now. */
@@ -34,6 +36,7 @@ export interface EventReader {
 
 export class PassThrough implements StreamTransform {
   begun = false;
+  contentEvents = 0;
   private readonly lines = new EventLines(MAX_EVENT_BYTES);
   private readonly reader: EventReader;
   private readonly provider: Provider;
@@ -65,7 +68,7 @@ export class PassThrough implements StreamTransform {
     let sign = -1;
     for (;;) {
       if (sign < start) sign = nextSign(text, start, this.reader.signs);
-      const plainEnd = this.reader.finished ? start : endOfPlain(text, start, sign);
+      const plainEnd = this.reader.finished ? start : this.endOfPlain(text, start, sign);
       if (plainEnd > start) {
         this.begun = true;
         this.add(bytes.subarray(start, plainEnd));
@@ -89,6 +92,17 @@ export class PassThrough implements StreamTransform {
     return this.taken();
   }
 
+  /** End of the run of events from `start` on, before `limit`, that are `data: {...}` and no error: they go on as one. */
+  private endOfPlain(text: string, start: number, limit: number): number {
+    let end = start;
+    for (;;) {
+      const feed = text.indexOf('\n', end);
+      if (feed === -1 || feed > limit || !isPlain(text, end, feed)) return end;
+      this.contentEvents += 1;
+      end = feed + 2;
+    }
+  }
+
   private readonly onEvent = (event: RawEvent): void => {
     if (this.reader.finished) return;
     const data = event.data;
@@ -96,6 +110,7 @@ export class PassThrough implements StreamTransform {
     if (data === undefined && !this.begun) return;
     if (data !== undefined && !isDataAllowed(data)) throw garbage(this.provider);
     if (data !== undefined) this.begun = true;
+    if (data !== undefined && event.event === this.reader.contentEvent) this.contentEvents += 1;
     if (data !== undefined && !this.reader.read(event, data)) return;
     this.add(canonicalBytes(event));
   };
@@ -131,16 +146,6 @@ function nextSign(text: string, from: number, signs: readonly string[] | undefin
   for (let at = text.indexOf('_', from); at !== -1; at = text.indexOf('_', at + 1))
     for (const sign of signs) if (text.startsWith(sign, at)) return at;
   return Number.POSITIVE_INFINITY;
-}
-
-/** End of the run of events from `start` on, before `limit`, that are `data: {...}` and no error: they go on as one. */
-function endOfPlain(text: string, start: number, limit: number): number {
-  let end = start;
-  for (;;) {
-    const feed = text.indexOf('\n', end);
-    if (feed === -1 || feed > limit || !isPlain(text, end, feed)) return end;
-    end = feed + 2;
-  }
 }
 
 function isPlain(text: string, start: number, feed: number): boolean {

@@ -3,13 +3,14 @@
  * event is there (live) or once all of it is there (whole); until then any fault is an ordinary failure of the attempt.
  */
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
-import { GatewayError } from '../errors.ts';
+import { asGatewayError, GatewayError } from '../errors.ts';
 import type { Attempt } from '../exchange.ts';
 import type { Usage } from '../providers/provider.ts';
 import type { CallEvents, UpstreamCall } from '../upstream/call.ts';
 import { Deadline, type Deadlines } from '../upstream/deadlines.ts';
 import { withoutCredential } from '../upstream/without-credential.ts';
 import { ChunkWriter } from './chunk-writer.ts';
+import type { StreamListener, StreamOutcome, StreamTerms } from './stream-terms.ts';
 import type { StreamTransform } from './transform.ts';
 
 /** Bytes held for a caller that is not attached yet or reads slowly. */
@@ -17,22 +18,6 @@ const MAX_HELD_BYTES = 64 * 1024;
 const MAX_WHOLE_BYTES = 64 * 1024 * 1024;
 /** How long an upstream has to end its body after its end marker, so that its connection can be used again. */
 const TAIL_MS = 1_000;
-
-export interface StreamTerms {
-  readonly delivery: 'live' | 'whole';
-  readonly idleTimeoutMs: number;
-  /** A caller who takes nothing for so long is cut off. */
-  readonly writeIdleMs: number;
-  readonly provider: string;
-  /** Headers whose values an upstream's words about a failure must not give away. */
-  readonly secrets: readonly string[];
-}
-
-export interface StreamOutcome {
-  /** undefined: the stream was finished. */
-  readonly error: GatewayError | undefined;
-  readonly clientGone: boolean;
-}
 
 export class StreamAnswer implements CallEvents {
   private readonly call: UpstreamCall;
@@ -46,12 +31,18 @@ export class StreamAnswer implements CallEvents {
   private heldBytes = 0;
   private committed = false;
   private ended = false;
+  /** The upstream has finished; whether the caller hears of it is being asked. */
+  private closing = false;
+  private abandoned = false;
   private failure: GatewayError | undefined;
   private response: ServerResponse | undefined;
   private writer: ChunkWriter | undefined;
   private errorEvent: ((error: GatewayError) => string) | undefined;
   private onSettled: ((outcome: StreamOutcome) => void) | undefined;
   private blocked = false;
+  private listener: StreamListener | undefined;
+  /** It runs on though its caller left. */
+  private unheard = false;
 
   constructor(
     call: UpstreamCall,
@@ -74,6 +65,11 @@ export class StreamAnswer implements CallEvents {
     return this.transform.usage;
   }
 
+  /** Events so far that held a part of the answer. */
+  get contentEvents(): number {
+    return this.transform.contentEvents;
+  }
+
   get model(): string | undefined {
     return this.transform.model;
   }
@@ -81,7 +77,7 @@ export class StreamAnswer implements CallEvents {
   onHead(_status: number, _headers: IncomingHttpHeaders): void {}
 
   onBytes(chunk: Buffer): void {
-    if (this.ended) return;
+    if (this.isOver) return;
     if (this.idle.at === Number.POSITIVE_INFINITY) this.deadlines.add(this.idle);
     this.idle.at = performance.now() + this.terms.idleTimeoutMs;
     let out: Buffer | string | undefined;
@@ -96,13 +92,18 @@ export class StreamAnswer implements CallEvents {
   }
 
   onEnd(): void {
-    if (this.ended) this.deadlines.delete(this.idle);
+    if (this.isOver) this.deadlines.delete(this.idle);
     else this.end();
   }
 
   onFailure(error: GatewayError): void {
-    if (this.ended) this.deadlines.delete(this.idle);
+    if (this.isOver) this.deadlines.delete(this.idle);
     else this.fail(error);
+  }
+
+  /** Nothing that the upstream does matters any more. */
+  private get isOver(): boolean {
+    return this.ended || this.closing;
   }
 
   /** Hands the stream to the caller. `onSettled` is called once, when the last byte was handed over or the caller left. */
@@ -110,7 +111,9 @@ export class StreamAnswer implements CallEvents {
     response: ServerResponse,
     errorEvent: (error: GatewayError) => string,
     onSettled: (outcome: StreamOutcome) => void,
+    listener?: StreamListener,
   ): void {
+    this.listener = listener;
     this.response = response;
     this.errorEvent = errorEvent;
     this.onSettled = onSettled;
@@ -120,6 +123,25 @@ export class StreamAnswer implements CallEvents {
     this.flush(this.writer);
   }
 
+  /** The caller is gone, but others take part in it. `onSettled`: where it was not handed to the caller before. */
+  runOn(listener: StreamListener, onSettled?: (outcome: StreamOutcome) => void): void {
+    if (this.unheard) return;
+    this.unheard = true;
+    this.listener = listener;
+    this.onSettled ??= onSettled;
+    this.writer?.release();
+    this.writer = undefined;
+    this.response = undefined;
+    this.blocked = false;
+    if (this.failure !== undefined || this.ended) return this.endUnheard();
+    this.tellHeld(listener);
+    if (this.closing) return;
+    this.idle.at = performance.now() + this.terms.idleTimeoutMs;
+    this.deadlines.delete(this.idle);
+    this.deadlines.add(this.idle);
+    this.call.resume();
+  }
+
   /** All of a stream that finished before it was handed over; undefined for any other. */
   takeWhole(): Buffer | string | undefined {
     return this.ended && this.failure === undefined ? (this.taken() ?? '') : undefined;
@@ -127,6 +149,7 @@ export class StreamAnswer implements CallEvents {
 
   /** The caller is gone, or nobody wants this stream any more. */
   abandon(): void {
+    this.abandoned = true;
     this.close();
     this.call.abort();
     this.settle({ error: undefined, clientGone: true });
@@ -140,6 +163,16 @@ export class StreamAnswer implements CallEvents {
   }
 
   private end(): void {
+    const waiting = this.transform.closing?.();
+    if (waiting === undefined) return this.endNow();
+    this.closing = true;
+    this.deadlines.delete(this.idle);
+    void waiting.then(() => {
+      if (!this.abandoned && this.failure === undefined) this.endNow();
+    });
+  }
+
+  private endNow(): void {
     try {
       const out = this.transform.end();
       this.close();
@@ -150,6 +183,7 @@ export class StreamAnswer implements CallEvents {
     this.ended = true;
     if (!this.committed) this.commit();
     else if (this.response !== undefined) this.finish(this.response);
+    else if (this.unheard) this.endUnheard();
   }
 
   /** The caller has all of it, whatever becomes of the rest of the upstream's body. */
@@ -162,7 +196,8 @@ export class StreamAnswer implements CallEvents {
   }
 
   private deliver(out: Buffer | string): void {
-    if (this.writer !== undefined && this.heldBytes === 0) this.writer.write(out);
+    if (this.unheard) this.listener?.push(out);
+    else if (this.writer !== undefined && this.heldBytes === 0) this.say(this.writer, out);
     else this.hold(out);
     if (!this.committed && this.terms.delivery === 'live' && this.transform.begun) this.commit();
   }
@@ -191,8 +226,24 @@ export class StreamAnswer implements CallEvents {
 
   private flush(writer: ChunkWriter): void {
     const out = this.taken();
-    if (out !== undefined) writer.write(out);
+    if (out !== undefined) this.say(writer, out);
     if (!this.blocked) this.call.resume();
+  }
+
+  private say(writer: ChunkWriter, out: Buffer | string): void {
+    this.listener?.push(out);
+    writer.write(out);
+  }
+
+  private tellHeld(listener: StreamListener | undefined): void {
+    const out = this.taken();
+    if (out !== undefined) listener?.push(out);
+  }
+
+  private endUnheard(): void {
+    this.tellHeld(this.listener);
+    if (this.failure === undefined) this.listener?.end();
+    this.settle({ error: this.failure, clientGone: true });
   }
 
   private taken(): Buffer | string | undefined {
@@ -218,15 +269,20 @@ export class StreamAnswer implements CallEvents {
   };
 
   private readonly onIdle = (): void => {
+    if (!this.ended && this.blocked && this.response !== undefined) return this.dropCaller(this.response);
     this.call.abort();
     if (this.ended) return;
-    if (this.blocked && this.response !== undefined) {
-      this.response.destroy();
-      return this.settle({ error: undefined, clientGone: true });
-    }
     const message = `${this.terms.provider} sent nothing for ${this.terms.idleTimeoutMs} ms.`;
     this.fail(new GatewayError('upstream_stalled', message, { provider: this.terms.provider }));
   };
+
+  /** It takes nothing any more. */
+  private dropCaller(response: ServerResponse): void {
+    response.destroy();
+    if (this.listener?.goesOn() === true) return this.runOn(this.listener);
+    this.call.abort();
+    this.settle({ error: undefined, clientGone: true });
+  }
 
   /** What was whole before the fault is not lost with it, once the caller has seen a beginning. */
   private failWith(thrown: unknown): void {
@@ -249,6 +305,7 @@ export class StreamAnswer implements CallEvents {
       this.committed = true;
       this.onCommit(error);
     } else if (this.response !== undefined) this.breakOff(error);
+    else if (this.unheard) this.endUnheard();
   }
 
   /** What came whole goes out, then the one error event, and the connection is closed: no end marker. */
@@ -256,7 +313,10 @@ export class StreamAnswer implements CallEvents {
     const response = this.response;
     if (response === undefined) return;
     const out = this.taken();
-    if (out !== undefined) response.write(out);
+    if (out !== undefined) {
+      this.listener?.push(out);
+      response.write(out);
+    }
     const event = this.errorEvent?.(error) ?? '';
     // Asked for now: a response that has ended has no socket any more.
     const { socket } = response;
@@ -267,7 +327,11 @@ export class StreamAnswer implements CallEvents {
   private finish(response: ServerResponse): void {
     const out = this.taken();
     if (out === undefined) response.end();
-    else response.end(out);
+    else {
+      this.listener?.push(out);
+      response.end(out);
+    }
+    this.listener?.end();
     this.settle({ error: undefined, clientGone: false });
   }
 
@@ -283,10 +347,4 @@ export class StreamAnswer implements CallEvents {
     this.onSettled = undefined;
     onSettled?.(outcome);
   }
-}
-
-function asGatewayError(error: unknown): GatewayError {
-  return error instanceof GatewayError
-    ? error
-    : new GatewayError('internal', 'The stream could not be read.', { cause: error });
 }

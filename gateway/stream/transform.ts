@@ -7,6 +7,8 @@ export interface StreamTransform {
    * Throws a GatewayError when the upstream breaks its protocol or reports an error.
    */
   push(chunk: Buffer): Buffer | string | undefined;
+  /** Called before `end`, where there is something to wait for then. Never rejected. */
+  closing?(): Promise<void> | undefined;
   /** The clean end of the upstream's body -> last bytes for the caller. Throws `upstream_cut` when it was not finished. */
   end(): Buffer | string | undefined;
   /** What whole events gave before `push` or `end` threw. */
@@ -15,6 +17,8 @@ export interface StreamTransform {
   readonly begun: boolean;
   /** The upstream's own end marker was seen: nothing that follows is of the stream. */
   readonly finished: boolean;
+  /** Events so far that held a part of the answer. */
+  readonly contentEvents: number;
   readonly usage: Usage | undefined;
   readonly model: string | undefined;
 }

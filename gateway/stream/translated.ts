@@ -9,6 +9,7 @@ import type { StreamTransform } from './transform.ts';
 export class Translated implements StreamTransform {
   model: string | undefined;
   begun = false;
+  contentEvents = 0;
   private readonly lines = new EventLines(MAX_EVENT_BYTES);
   private readonly decoder: StreamDecoder;
   private readonly encoder: StreamEncoder;
@@ -56,6 +57,7 @@ export class Translated implements StreamTransform {
     this.model ??= typeof chunk['model'] === 'string' ? chunk['model'] : undefined;
     const choices = chunk['choices'];
     const isUsageAlone = Array.isArray(choices) && choices.length === 0;
+    if (!isUsageAlone) this.contentEvents += 1;
     if (isUsageAlone && !this.keepUsage) return;
     this.begun = true;
     this.out += this.encoder.encode(chunk);

@@ -1,5 +1,5 @@
 /** Usage as OpenAI words it, read from values of unknown shape. */
-import type { Json, Usage } from '../providers/provider.ts';
+import type { CompletionDetails, Json, PromptDetails, Usage } from '../providers/provider.ts';
 
 /** undefined unless it is an object with whole token counts. */
 export function asUsage(value: unknown): Usage | undefined {
@@ -8,23 +8,73 @@ export function asUsage(value: unknown): Usage | undefined {
   const prompt = count(usage['prompt_tokens']);
   const completion = count(usage['completion_tokens']) ?? 0;
   if (prompt === undefined) return undefined;
-  const details = promptDetails(usage['prompt_tokens_details']);
-  const reasoning = count((usage['completion_tokens_details'] as Json | null | undefined)?.['reasoning_tokens']);
+  const promptParts = promptDetails(usage['prompt_tokens_details']);
+  const completionParts = completionDetails(usage['completion_tokens_details']);
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: count(usage['total_tokens']) ?? prompt + completion,
-    ...(details === undefined ? {} : { prompt_tokens_details: details }),
-    ...(reasoning === undefined ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
+    ...(promptParts === undefined ? {} : { prompt_tokens_details: promptParts }),
+    ...(completionParts === undefined ? {} : { completion_tokens_details: completionParts }),
   };
 }
 
-function promptDetails(value: unknown): Usage['prompt_tokens_details'] {
-  const details = value as Json | null | undefined;
-  const cached = count(details?.['cached_tokens']);
-  const created = count(details?.['cache_creation_tokens']);
-  if (created === undefined) return cached === undefined ? undefined : { cached_tokens: cached };
-  return { ...(cached === undefined ? {} : { cached_tokens: cached }), cache_creation_tokens: created };
+type Counts<T> = { -readonly [Field in keyof T]: T[Field] };
+
+function promptDetails(value: unknown): PromptDetails | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const said = value as Json;
+  const details: Counts<PromptDetails> = {};
+  const cached = count(said['cached_tokens']);
+  const written = count(said['cache_creation_tokens']) ?? count(said['cache_write_tokens']);
+  if (cached !== undefined) details.cached_tokens = cached;
+  if (written !== undefined) details.cache_creation_tokens = written;
+  addRare(details, said, RARE_PROMPT_FIELDS);
+  addCachedParts(details, said['cached_tokens_details']);
+  return isEmpty(details) ? undefined : details;
+}
+
+function completionDetails(value: unknown): CompletionDetails | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const said = value as Json;
+  const details: Counts<CompletionDetails> = {};
+  const reasoning = count(said['reasoning_tokens']);
+  if (reasoning !== undefined) details.reasoning_tokens = reasoning;
+  addRare(details, said, RARE_COMPLETION_FIELDS);
+  return isEmpty(details) ? undefined : details;
+}
+
+/** Most answers have none of them: 0 is not kept. */
+const RARE_PROMPT_FIELDS = ['cache_creation_1h_tokens', 'audio_tokens', 'image_tokens'] as const;
+const RARE_COMPLETION_FIELDS = [
+  'audio_tokens',
+  'image_tokens',
+  'accepted_prediction_tokens',
+  'rejected_prediction_tokens',
+] as const;
+
+function addRare<Field extends string>(
+  details: { [Key in Field]?: number },
+  said: Json,
+  fields: readonly Field[],
+): void {
+  for (const field of fields) {
+    const tokens = count(said[field]);
+    if (tokens !== undefined && tokens > 0) (details as Record<Field, number>)[field] = tokens;
+  }
+}
+
+function addCachedParts(details: Counts<PromptDetails>, value: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  const audio = count((value as Json)['audio_tokens']) ?? 0;
+  const images = count((value as Json)['image_tokens']) ?? 0;
+  if (audio > 0) details.cached_audio_tokens = audio;
+  if (images > 0) details.cached_image_tokens = images;
+}
+
+function isEmpty(details: object): boolean {
+  for (const _field in details) return false;
+  return true;
 }
 
 /** Usage in Anthropic's words -> OpenAI's: the prompt is input + cache reads + cache writes. */
@@ -35,13 +85,35 @@ export function usageOfMessage(value: unknown): Usage | undefined {
   if (input === undefined) return undefined;
   const reads = count(usage['cache_read_input_tokens']) ?? 0;
   const writes = count(usage['cache_creation_input_tokens']) ?? 0;
+  const kept = hourWrites(usage);
   const output = count(usage['output_tokens']) ?? 0;
   return {
     prompt_tokens: input + reads + writes,
     completion_tokens: output,
     total_tokens: input + reads + writes + output,
-    ...(reads + writes === 0 ? {} : { prompt_tokens_details: { cached_tokens: reads, cache_creation_tokens: writes } }),
+    ...(reads + writes === 0
+      ? {}
+      : {
+          prompt_tokens_details: {
+            cached_tokens: reads,
+            cache_creation_tokens: writes,
+            ...(kept === 0 ? {} : { cache_creation_1h_tokens: kept }),
+          },
+        }),
+    ...thinkingOf(usage),
   };
+}
+
+/** Those of the written tokens that the provider keeps for an hour. */
+function hourWrites({ cache_creation: writes }: Json): number {
+  if (typeof writes !== 'object' || writes === null) return 0;
+  return count((writes as Json)['ephemeral_1h_input_tokens']) ?? 0;
+}
+
+function thinkingOf({ output_tokens_details: details }: Json): Pick<Usage, 'completion_tokens_details'> {
+  if (typeof details !== 'object' || details === null) return {};
+  const thinking = count((details as Json)['thinking_tokens']);
+  return thinking === undefined ? {} : { completion_tokens_details: { reasoning_tokens: thinking } };
 }
 
 function count(value: unknown): number | undefined {

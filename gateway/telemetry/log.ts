@@ -6,7 +6,9 @@ import { isatty } from 'node:tty';
 import type { LineSink } from '#crds/command/line-writer.ts';
 import { type Log as EventLog, type LogLevel, openLog } from '#crds/command/log.ts';
 import { isoTime, type LineLevel, quote, roundMs } from '#crds/command/log-text.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange, Inspected } from '../exchange.ts';
+import { dollarsOf } from '../money/exact.ts';
+import type { CompletionDetails, PromptDetails } from '../providers/provider.ts';
 import { terminalEvent, terminalRequest } from './terminal-line.ts';
 
 export interface Log extends EventLog {
@@ -42,19 +44,83 @@ function numberField(name: string, value: number | undefined): string {
   return value === undefined || !Number.isFinite(value) ? '' : `,"${name}":${value}`;
 }
 
+function promptFields({ prompt }: Exchange): string {
+  return prompt === undefined ? '' : textField('prompt', prompt.name) + numberField('prompt_version', prompt.version);
+}
+
 function attemptFields(exchange: Exchange): string {
   const { attempts } = exchange;
   const last = attempts[attempts.length - 1];
   if (last === undefined) return ',"attempts":0';
   let retries = 0;
   for (const attempt of attempts) if (attempt.retry > 0) retries++;
-  return `${textField('target', last.target)}${textField('provider', last.provider)},"attempts":${attempts.length},"retries":${retries}${numberField('upstream_status', last.status)}`;
+  const sent = last.model === exchange.requestedModel ? '' : textField('sent_model', last.model);
+  return `${textField('target', last.target)}${textField('provider', last.provider)}${textField('integration', last.integration)}${sent},"attempts":${attempts.length},"retries":${retries}${numberField('upstream_status', last.status)}`;
 }
 
 function usageFields(exchange: Exchange): string {
-  const { usage } = exchange;
+  const usage = exchange.bill?.usage ?? exchange.usage;
   if (usage === undefined) return '';
-  return numberField('input_tokens', usage.prompt_tokens) + numberField('output_tokens', usage.completion_tokens);
+  const { prompt_tokens_details: prompt, completion_tokens_details: completion } = usage;
+  return (
+    numberField('input_tokens', usage.prompt_tokens) +
+    numberField('output_tokens', usage.completion_tokens) +
+    (prompt === undefined ? '' : partFields(prompt, PROMPT_PARTS)) +
+    (completion === undefined ? '' : partFields(completion, COMPLETION_PARTS))
+  );
+}
+
+/** What tokens were of, as the ledger calls it; 0 is not said. */
+const PROMPT_PARTS: readonly (readonly [keyof PromptDetails, string])[] = [
+  ['cached_tokens', 'cache_read_tokens'],
+  ['cache_creation_tokens', 'cache_write_tokens'],
+  ['cache_creation_1h_tokens', 'cache_write_1h_tokens'],
+  ['audio_tokens', 'input_audio_tokens'],
+  ['image_tokens', 'input_image_tokens'],
+  ['cached_audio_tokens', 'cache_read_audio_tokens'],
+  ['cached_image_tokens', 'cache_read_image_tokens'],
+];
+const COMPLETION_PARTS: readonly (readonly [keyof CompletionDetails, string])[] = [
+  ['reasoning_tokens', 'reasoning_tokens'],
+  ['audio_tokens', 'output_audio_tokens'],
+  ['image_tokens', 'output_image_tokens'],
+  ['accepted_prediction_tokens', 'accepted_prediction_tokens'],
+  ['rejected_prediction_tokens', 'rejected_prediction_tokens'],
+];
+
+function partFields<Part extends string>(
+  details: { readonly [Key in Part]?: number },
+  parts: readonly (readonly [Part, string])[],
+): string {
+  let text = '';
+  for (const [part, name] of parts) {
+    const tokens = details[part];
+    if (tokens !== undefined && tokens > 0) text += numberField(name, tokens);
+  }
+  return text;
+}
+
+/** The line is the ledger's entry: with whom, target, usage and trace it says what was paid, and by which prices. */
+function billFields({ bill }: Exchange): string {
+  if (bill === undefined) return '';
+  const { cost, priceVersion, estimated } = bill;
+  const paid = cost === undefined ? ',"cost_unknown":true' : `,"cost_usd":"${dollarsOf(cost)}"`;
+  return paid + textField('price_version', priceVersion) + (estimated ? ',"estimated":true' : '');
+}
+
+function inspectedFields({ deniedBy, failed, sentChars, isInner }: Inspected): string {
+  return (
+    textField('denied_by', deniedBy) +
+    textField('failed_checks', failed?.join(', ')) +
+    numberField('sent_characters', sentChars) +
+    (isInner === true ? ',"inner":true' : '')
+  );
+}
+
+function cacheFields({ cache }: Exchange): string {
+  if (cache === undefined) return '';
+  const { cost } = cache.recalled ?? {};
+  return textField('cache', cache.status) + (cost === undefined ? '' : `,"saved_usd":"${dollarsOf(cost)}"`);
 }
 
 /** `nowMs` is `performance.now()`, `epochMs` Unix milliseconds of the same moment. */
@@ -65,14 +131,18 @@ function requestLine(exchange: Exchange, level: LineLevel, nowMs: number, epochM
     `{"time":"${isoTime(epochMs)}","level":"${level}","msg":"request"` +
     textField('method', exchange.method) +
     textField('path', exchange.pathname) +
+    textField('endpoint', exchange.endpoint?.type) +
     numberField('status', exchange.status) +
     textField('caller', caller?.name) +
     textField('namespace', caller?.namespace) +
     textField('config', exchange.config) +
+    promptFields(exchange) +
     textField('model', exchange.requestedModel) +
     textField('answered_model', exchange.answeredModel) +
     attemptFields(exchange) +
     usageFields(exchange) +
+    billFields(exchange) +
+    cacheFields(exchange) +
     numberField('duration_ms', roundMs(nowMs - startedAt)) +
     numberField('first_byte_ms', firstByteMs) +
     textField('trace_id', trace.traceId) +
@@ -81,6 +151,8 @@ function requestLine(exchange: Exchange, level: LineLevel, nowMs: number, epochM
     numberField('generation', exchange.generation) +
     (exchange.stream ? ',"stream":true' : '') +
     textField('error', exchange.errorCode) +
+    textField('refused_by', exchange.refusal?.label) +
+    (exchange.inspected === undefined ? '' : inspectedFields(exchange.inspected)) +
     (exchange.streamFailed ? ',"stream_failed":true' : '') +
     '}\n'
   );

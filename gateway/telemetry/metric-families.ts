@@ -2,6 +2,7 @@
  * Counters and histograms whose children are found by small integers instead of label objects, and are written in the
  * Prometheus text format only when somebody asks. A lookup costs tens of nanoseconds.
  */
+import { dollarsOf } from '../money/exact.ts';
 
 const OTHER = 0;
 const MAX_LABEL_CHARS = 128;
@@ -110,6 +111,43 @@ export class CounterFamily {
   text(): string {
     let text = preamble(this.#name, 'counter', this.#help);
     for (const { labels, value } of this.#children.values()) text += `${this.#name}${labels} ${value}\n`;
+    return text;
+  }
+}
+
+interface MoneyChild {
+  readonly labels: string;
+  /** Units of 1e-12 US dollars, less than 2^53: sums of them are exact. */
+  recent: number;
+  earlier: bigint;
+}
+
+/** A counter of US dollars that is exact to 1e-12, however much there is. */
+export class MoneyFamily {
+  readonly #name: string;
+  readonly #help: string;
+  readonly #children: Children<MoneyChild>;
+
+  constructor(name: string, help: string, labels: Labels) {
+    this.#name = name;
+    this.#help = help;
+    this.#children = new Children(labels, (text) => ({ labels: text, recent: 0, earlier: 0n }));
+  }
+
+  /** `amount`: whole units of 1e-12 US dollars. */
+  add(amount: number, a = 0, b = 0, c = 0, d = 0): void {
+    const child = this.#children.at(a, b, c, d);
+    if (child.recent + amount > Number.MAX_SAFE_INTEGER) {
+      child.earlier += BigInt(child.recent);
+      child.recent = 0;
+    }
+    child.recent += amount;
+  }
+
+  text(): string {
+    let text = preamble(this.#name, 'counter', this.#help);
+    for (const { labels, recent, earlier } of this.#children.values())
+      text += `${this.#name}{${labels}} ${dollarsOf(earlier + BigInt(recent))}\n`;
     return text;
   }
 }

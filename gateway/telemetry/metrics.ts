@@ -3,7 +3,10 @@
  * series, and every label is bounded besides.
  */
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { CacheUse } from '../cache/cache-use.ts';
+import type { CheckResult } from '../checks/run-checks.ts';
 import type { Attempt, Exchange } from '../exchange.ts';
+import type { Bill } from '../money/bill.ts';
 import type { Usage } from '../providers/provider.ts';
 import { type LabelValues, labelValue, preamble } from './metric-families.ts';
 import { type Families, type LabelTable, makeFamilies, makeLabels } from './metric-table.ts';
@@ -31,6 +34,10 @@ export interface Metrics {
   begin(): void;
   /** A request is over; exactly once per `begin`. */
   settle(exchange: Exchange): void;
+  /** A check of a guardrail has run. */
+  check(result: CheckResult): void;
+  /** A word of feedback; values are -10 to 10. */
+  feedback(source: string, value: number): void;
   /** Everything, in the Prometheus text format; `contentType` is its media type. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -91,9 +98,27 @@ class Recorder {
     this.#families.requests.add(1, endpoint, this.#statuses.idOf(status), provider, code);
     this.#families.duration.observe(seconds, endpoint, this.#classes.idOf(status), provider);
     this.#settleAttempts(exchange, model, now);
+    if (exchange.refusal !== undefined)
+      this.#families.rejections.add(1, of.limitKind.idOf(exchange.refusal.kind), code);
     if (exchange.usage !== undefined) this.#countTokens(exchange.usage, provider, model);
+    if (exchange.cache !== undefined) this.#countCache(exchange.cache, endpoint, model);
+    if (exchange.bill !== undefined && exchange.cache?.recalled === undefined)
+      this.#countCost(exchange.bill, provider, model);
     if (exchange.firstByteAt !== undefined && status < 300) this.#timeFirstByte(exchange, endpoint, provider);
     if (exchange.stream) this.#settleStream(exchange, provider, model, now);
+  }
+
+  check({ id, verdict, error, execution_time: ms }: CheckResult): void {
+    const { checks, checkDuration } = this.#families;
+    const check = this.#of.check.idOf(id);
+    const word = error !== null ? 'error' : verdict ? 'pass' : 'fail';
+    checks.add(1, check, this.#of.verdict.idOf(word));
+    checkDuration.observe(ms / MS_PER_SECOND, check);
+  }
+
+  feedback(source: string, value: number): void {
+    const of = this.#of;
+    this.#families.feedback.add(1, of.feedbackSource.idOf(source), of.feedbackValue.idOf(String(value)));
   }
 
   #settleAttempts(exchange: Exchange, model: number, now: number): void {
@@ -126,6 +151,17 @@ class Recorder {
     this.#addTokens(prompt?.cached_tokens, provider, model, 'cached');
     this.#addTokens(prompt?.cache_creation_tokens, provider, model, 'cache_creation');
     this.#addTokens(completion?.reasoning_tokens, provider, model, 'reasoning');
+  }
+
+  #countCache({ status, recalled }: CacheUse, endpoint: number, model: number): void {
+    const { cacheRequests, cacheSaved } = this.#families;
+    cacheRequests.add(1, endpoint, this.#of.cacheStatus.idOf(status));
+    if (recalled?.cost !== undefined) cacheSaved.add(recalled.cost, this.#of.provider.idOf(recalled.provider), model);
+  }
+
+  #countCost({ cost }: Bill, provider: number, model: number): void {
+    if (cost === undefined) this.#families.costUnknown.add(1, provider, model);
+    else this.#families.cost.add(cost, provider, model);
   }
 
   /** Counts are the upstream's word: what is no positive number would break the counter for good. */
@@ -195,6 +231,8 @@ export function createMetrics(sources: MetricSources): Metrics {
     settle(exchange) {
       recorder.settle(exchange, performance.now());
     },
+    check: (result) => recorder.check(result),
+    feedback: (source, value) => recorder.feedback(source, value),
     async text() {
       const own = Object.values(families).map((family) => family.text());
       return `${own.join('')}${sourcesText(sources, recorder.inFlight)}${await registry.metrics()}`;

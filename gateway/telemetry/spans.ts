@@ -1,5 +1,6 @@
 /** The spans of a settled exchange as plain data: a server span, and a client span per attempt. Never any prompt text. */
 import type { Attempt, Exchange, Trace } from '../exchange.ts';
+import type { Bill } from '../money/bill.ts';
 import type { Operation, Usage } from '../providers/provider.ts';
 import { type CallerTrace, newSpanId } from './trace-context.ts';
 
@@ -14,6 +15,12 @@ export interface SpanRecord {
   readonly endedAt: number;
   readonly attributes: SpanAttributes;
   readonly failed: boolean;
+  readonly events?: readonly SpanEvent[];
+}
+
+export interface SpanEvent {
+  readonly name: string;
+  readonly attributes: SpanAttributes;
 }
 
 /** The operations' names in the GenAI semantic conventions. */
@@ -27,6 +34,8 @@ const OPERATION_NAMES: Readonly<Record<Operation, string>> = {
 const OTHER_METHOD = '_OTHER';
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'CONNECT', 'TRACE', 'QUERY']);
 const MAX_VALUE_CHARS = 256;
+/** Of a bill in one US dollar. */
+const COST_UNITS = 1e12;
 const HTTP_ERROR = 400;
 const SERVER_ERROR = 500;
 
@@ -54,6 +63,13 @@ function putUsage(to: SpanAttributes, usage: Usage): void {
   put(to, 'gen_ai.usage.reasoning.output_tokens', usage.completion_tokens_details?.reasoning_tokens);
 }
 
+/** For people and charts: the exact cost is in the log. */
+function putBill(to: SpanAttributes, { cost, priceVersion, estimated }: Bill): void {
+  if (cost !== undefined) put(to, 'modelgateway.cost_usd', cost / COST_UNITS);
+  put(to, 'modelgateway.price_version', priceVersion);
+  if (estimated) put(to, 'modelgateway.usage_estimated', true);
+}
+
 function errorTypeOf(code: string | undefined, status: number | undefined, failedFrom: number): string | undefined {
   return code ?? (status === undefined || status < failedFrom ? undefined : String(status));
 }
@@ -75,9 +91,13 @@ function serverAttributes(exchange: Exchange): SpanAttributes {
   put(to, 'gen_ai.request.model', exchange.requestedModel);
   put(to, 'modelgateway.endpoint', endpoint?.type);
   put(to, 'modelgateway.config', exchange.config);
+  put(to, 'modelgateway.prompt', exchange.prompt?.name);
+  put(to, 'modelgateway.prompt_version', exchange.prompt?.version);
   put(to, 'modelgateway.caller', caller?.name);
   put(to, 'modelgateway.namespace', caller?.namespace);
   put(to, 'modelgateway.generation', exchange.generation);
+  put(to, 'modelgateway.guardrail.denied_by', exchange.inspected?.deniedBy);
+  put(to, 'modelgateway.guardrail.failed_checks', exchange.inspected?.failed?.join(', '));
   if (exchange.streamFailed) put(to, 'modelgateway.stream_failed', true);
   putCallerWords(to, exchange.trace);
   return to;
@@ -99,9 +119,12 @@ function attemptAttributes(exchange: Exchange, attempt: Attempt, isLast: boolean
     put(to, 'gen_ai.response.time_to_first_chunk', (attempt.firstByteAt - attempt.startedAt) / 1000);
   }
   put(to, 'modelgateway.target', attempt.target);
+  put(to, 'modelgateway.integration', attempt.integration);
   put(to, 'modelgateway.config', exchange.config);
   if (isLast) put(to, 'gen_ai.response.model', exchange.answeredModel);
-  if (isLast && exchange.usage !== undefined) putUsage(to, exchange.usage);
+  const usage = exchange.bill?.usage ?? exchange.usage;
+  if (isLast && usage !== undefined) putUsage(to, usage);
+  if (isLast && exchange.bill !== undefined) putBill(to, exchange.bill);
   return to;
 }
 
@@ -117,7 +140,19 @@ export function serverSpan(exchange: Exchange, endedAt: number): SpanRecord {
     endedAt,
     attributes: serverAttributes(exchange),
     failed: exchange.status >= SERVER_ERROR || exchange.streamFailed,
+    events: feedbackEvents(exchange),
   };
+}
+
+function feedbackEvents({ inspected }: Exchange): readonly SpanEvent[] {
+  return (inspected?.feedback ?? []).map(({ source, value, weight, hook }) => {
+    const attributes: SpanAttributes = {};
+    put(attributes, 'modelgateway.feedback.source', source);
+    put(attributes, 'modelgateway.feedback.value', value);
+    put(attributes, 'modelgateway.feedback.weight', weight);
+    put(attributes, 'modelgateway.guardrail', hook);
+    return { name: 'feedback', attributes };
+  });
 }
 
 /** The client spans in the order of the attempts; one that has no end ended with the exchange. */

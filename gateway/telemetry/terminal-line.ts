@@ -2,6 +2,8 @@
 
 import { isoTime, type LineLevel, type LogFields, quote, roundMs } from '#crds/command/log-text.ts';
 import type { Exchange } from '../exchange.ts';
+import type { Bill } from '../money/bill.ts';
+import { dollarsOf } from '../money/exact.ts';
 
 const COLOURS: Readonly<Record<LineLevel, string>> = { debug: '90', info: '32', warn: '33', error: '31' };
 const DIM = '2';
@@ -36,20 +38,29 @@ export function terminalEvent(level: LineLevel, message: string, fields: LogFiel
   return `${start(level, epochMs)} ${quote(message, MAX_MESSAGE_CHARS).slice(1, -1)}${fieldsText(fields)}\n`;
 }
 
+function costText({ cost }: Bill): string {
+  return cost === undefined ? 'unknown' : `$${dollarsOf(cost)}`;
+}
+
 /** A request: time, level, status, method and path, duration, and what routing did. */
 export function terminalRequest(exchange: Exchange, level: LineLevel, nowMs: number, epochMs: number): string {
-  const { attempts, usage, trace, caller } = exchange;
+  const { attempts, trace, caller, bill } = exchange;
+  const usage = bill?.usage ?? exchange.usage;
   const last = attempts.at(-1);
   const fields: LogFields = {
     model: exchange.requestedModel,
     provider: last?.provider,
     target: last?.target,
     config: exchange.config,
+    prompt: exchange.prompt && `${exchange.prompt.name}@${exchange.prompt.version}`,
     caller: caller?.name,
     attempts: attempts.length > 1 ? attempts.length : undefined,
     tokens: usage === undefined ? undefined : `${usage.prompt_tokens}+${usage.completion_tokens}`,
+    cost: bill === undefined ? undefined : costText(bill),
     trace: trace.echoed,
     error: exchange.errorCode,
+    refused_by: exchange.refusal?.label,
+    denied_by: exchange.inspected?.deniedBy,
     stream_failed: exchange.streamFailed || undefined,
   };
   const status = paint(COLOURS[level], String(exchange.status));

@@ -57,7 +57,8 @@ function readTraceparent(value: string): RemoteParent | undefined {
   return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & SAMPLED) !== 0 };
 }
 
-function traceIdOf(named: string): string {
+/** 32 hex digits of whatever a caller calls a trace. */
+export function traceIdOf(named: string): string {
   if (TRACE_ID.test(named)) return named.toLowerCase();
   if (UUID.test(named)) return named.replaceAll('-', '').toLowerCase();
   return hash('sha256', named).slice(0, TRACE_DIGITS);

@@ -64,6 +64,7 @@ class SpanWriter {
     const parent = span.parentSpanId === undefined ? ROOT_CONTEXT : this.#parentOf(trace, span.parentSpanId, isServer);
     const startTime = epochMs + span.startedAt;
     const written = this.#tracer.startSpan(span.name, { kind, startTime, attributes: span.attributes }, parent);
+    for (const { name, attributes } of span.events ?? []) written.addEvent(name, attributes);
     if (span.failed) written.setStatus({ code: SpanStatusCode.ERROR });
     written.end(epochMs + span.endedAt);
   }

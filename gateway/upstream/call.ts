@@ -15,6 +15,8 @@ export interface CallEvents {
 }
 
 export interface CallRequest {
+  /** Default: POST. */
+  readonly method?: string;
   readonly path: string;
   /** Flat list of names and values. */
   readonly headers: readonly string[];
@@ -47,10 +49,10 @@ export class UpstreamCall implements ConnectionUser {
   }
 
   private ask(connect: (lane: Lane) => Connection): void {
-    const { path, headers, body } = this.request;
+    const { method = 'POST', path, headers, body } = this.request;
     const bodyBytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     try {
-      const head = requestHead(this.lane.host, path, headers, bodyBytes);
+      const head = requestHead(this.lane.host, method, path, headers, bodyBytes);
       this.connection = connect(this.lane);
       this.connection.send(head, body, bodyBytes, this);
     } catch (error) {

@@ -6,8 +6,8 @@ import type { RequestContext } from '../request-context.ts';
 import { traceparentOf } from '../telemetry/trace-context.ts';
 import { hopHeader } from './loop.ts';
 
-/** Never forwarded, whatever `forward_headers` says: hop-by-hop, addressing, and our own. */
-const NEVER_UP: ReadonlySet<string> = new Set([
+/** Of the connection between caller and gateway, or what only a proxy in front of us may say. */
+export const OF_CONNECTION: readonly string[] = [
   'connection',
   'keep-alive',
   'te',
@@ -16,8 +16,6 @@ const NEVER_UP: ReadonlySet<string> = new Set([
   'upgrade',
   'host',
   'content-length',
-  'content-type',
-  'content-encoding',
   'accept-encoding',
   'expect',
   'forwarded',
@@ -28,7 +26,10 @@ const NEVER_UP: ReadonlySet<string> = new Set([
   'proxy-authorization',
   'proxy-connection',
   'http2-settings',
-]);
+];
+
+/** Never forwarded, whatever `forward_headers` says: hop-by-hop, addressing, and our own. */
+const NEVER_UP: ReadonlySet<string> = new Set([...OF_CONNECTION, 'content-type', 'content-encoding']);
 
 const NEVER_DOWN: ReadonlySet<string> = new Set([
   'set-cookie',
@@ -121,15 +122,21 @@ function remove(headers: string[], name: string): void {
   for (let index = headers.length - 2; index >= 0; index -= 2) if (headers[index] === name) headers.splice(index, 2);
 }
 
-/** Copies what the caller may see of an upstream's headers into a flat list. */
-export function copyDown(headers: IncomingHttpHeaders, into: string[]): void {
+const RATE = 'x-ratelimit-';
+
+/** Copies what the caller may see of an upstream's headers into a flat list. `withoutRates`: the rate limits told of are ours. */
+export function copyDown(headers: IncomingHttpHeaders, into: string[], withoutRates = false): void {
   const named = headers.connection;
   for (const name in headers) {
-    if (NEVER_DOWN.has(name) || name.startsWith('x-gateway-') || name.startsWith('access-control-')) continue;
+    if (isKeptBack(name) || (withoutRates && name.startsWith(RATE))) continue;
     const value = headers[name];
     if (value === undefined || (named !== undefined && named !== 'keep-alive' && named.toLowerCase().includes(name)))
       continue;
     if (typeof value === 'string') into.push(name, value);
     else for (const one of value) into.push(name, one);
   }
+}
+
+function isKeptBack(name: string): boolean {
+  return NEVER_DOWN.has(name) || name.startsWith('x-gateway-') || name.startsWith('access-control-');
 }

@@ -27,6 +27,21 @@
 {{- if and $policy.enabled $policy.egress.clusterCidrs .Values.gateway.apiWatch (not $policy.apiServer.cidrs) }}
 {{- fail "networkPolicy.apiServer.cidrs is required where networkPolicy.egress.clusterCidrs is given: gateways watch the API (gateway.apiWatch)" }}
 {{- end }}
+{{- if and $policy.enabled $policy.egress.clusterCidrs .Values.store.url (not $policy.store.peers) }}
+{{- fail "networkPolicy.store.peers is required where networkPolicy.egress.clusterCidrs and store.url are given: gateways count limits there" }}
+{{- end }}
+{{- $store := .Values.store }}
+{{- range $field := list "passwordSecret" "caSecret" }}
+{{- if and (get $store $field).name (not $store.url) }}
+{{- fail (printf "store.%s.name needs store.url" $field) }}
+{{- end }}
+{{- end }}
+{{- if and $store.caSecret.name (not (hasPrefix "rediss" $store.url)) }}
+{{- fail "store.caSecret.name needs a store.url that begins with rediss: without TLS there is no certificate" }}
+{{- end }}
+{{- if and .Values.alertWebhook.url .Values.alertWebhook.secret.name }}
+{{- fail "alertWebhook.url and alertWebhook.secret.name are two ways to say one thing: leave one of them empty" }}
+{{- end }}
 {{- if and .Values.monitoring.rules.enabled (not .Values.monitoring.podMonitor.enabled) }}
 {{- fail "monitoring.rules needs monitoring.podMonitor.enabled: alerts look for the job of the PodMonitor" }}
 {{- end }}

@@ -39,13 +39,42 @@
     {{- end }}
 {{- end }}
 
-{{- /* Where the gateway calls its upstreams: anything but the denied ranges. */ -}}
-{{- define "model-gateway.upstreamRule" -}}
+{{- /* Where upstreams and webhooks may be: anything but the denied ranges. */ -}}
+{{- define "model-gateway.outsidePeers" -}}
 {{- $egress := .Values.networkPolicy.egress -}}
+{{- include "model-gateway.anyAddressBut" (concat $egress.deniedCidrs $egress.clusterCidrs) }}
+{{- if not $egress.clusterCidrs }}
+# Some network plug-ins do not count pods among the addresses.
+- namespaceSelector: {}
+{{- end }}
+{{- end }}
+
+{{- /* Where the gateway calls its upstreams. */ -}}
+{{- define "model-gateway.upstreamRule" -}}
 - to:
-    {{- include "model-gateway.anyAddressBut" (concat $egress.deniedCidrs $egress.clusterCidrs) | nindent 4 }}
-    {{- if not $egress.clusterCidrs }}
-    # Some network plug-ins do not count pods among the addresses.
-    - namespaceSelector: {}
+    {{- include "model-gateway.outsidePeers" . | nindent 4 }}
+{{- end }}
+
+{{- /* Where the store of limits is, if that is told. */ -}}
+{{- define "model-gateway.storeRule" -}}
+{{- $store := .Values.networkPolicy.store -}}
+{{- if and .Values.store.url $store.peers }}
+- ports:
+    {{- range $store.ports }}
+    - { port: {{ int . }}, protocol: TCP }
     {{- end }}
+  to:
+    {{- toYaml $store.peers | nindent 4 }}
+{{- end }}
+{{- end }}
+
+{{- /* Where alerts are posted. */ -}}
+{{- define "model-gateway.alertRule" -}}
+{{- $webhook := .Values.alertWebhook -}}
+{{- if or $webhook.url $webhook.secret.name }}
+{{- $url := urlParse ($webhook.url | default "https://any") }}
+- ports: [{ port: {{ regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host) | default (ternary "80" "443" (eq $url.scheme "http")) }}, protocol: TCP }]
+  to:
+    {{- include "model-gateway.outsidePeers" . | nindent 4 }}
+{{- end }}
 {{- end }}

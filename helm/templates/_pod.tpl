@@ -61,9 +61,6 @@ securityContext:
 image: {{ include "model-gateway.image" .root | quote }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 {{- include "model-gateway.containerSecurity" . | nindent 0 }}
-{{- with .values.extraEnv }}
-env: {{- toYaml . | nindent 2 }}
-{{- end }}
 resources: {{- toYaml .values.resources | nindent 2 }}
 startupProbe:
   httpGet: { path: /healthz, port: admin }

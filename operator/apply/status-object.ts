@@ -1,4 +1,5 @@
 /** What a status is in the API server: built, compared and read. */
+import { isDeepStrictEqual } from 'node:util';
 import type { ApiObject, Resource } from '#crds/api/api-object.ts';
 import type { Condition, ConditionType, ObjectStatus } from '../compile/status.ts';
 
@@ -16,7 +17,11 @@ export interface StoredCondition {
 interface StoredStatus {
   readonly observedGeneration?: number;
   readonly conditions?: readonly StoredCondition[];
+  readonly [field: string]: unknown;
 }
+
+/** In what a stored status is not the wanted one: in what is judged, or only in fields that may change all the time. */
+export type Difference = 'judgement' | 'fields';
 
 /** Bound of the CRDs, in characters. */
 const MAX_MESSAGE_CHARS = 32_768;
@@ -40,9 +45,15 @@ export function storedProgrammed(object: ApiObject | undefined, status: ObjectSt
   return isOfThis ? stored.message : undefined;
 }
 
-/** Whether the stored status says something else. How many replicas it was that served it first is no news. */
-export function differs(status: ObjectStatus, object: ApiObject): boolean {
+/** undefined: the stored status says the same. How many replicas it was that served it first is no news. */
+export function differenceOf(status: ObjectStatus, object: ApiObject): Difference | undefined {
   const stored = storedStatus(object);
+  if (isJudgedOtherwise(status, stored)) return 'judgement';
+  const { fields = {} } = status;
+  return Object.keys(fields).every((name) => isDeepStrictEqual(stored[name], fields[name])) ? undefined : 'fields';
+}
+
+function isJudgedOtherwise(status: ObjectStatus, stored: StoredStatus): boolean {
   if (stored.observedGeneration !== status.generation) return true;
   const conditions = new Map(stored.conditions?.map((condition) => [condition.type, condition]));
   for (const wanted of status.conditions) {
@@ -83,13 +94,14 @@ export function statusObject(
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
     },
-    status: { observedGeneration: generation, conditions },
+    // What is left out would be taken away, and what is unknown now may have been known to the writer before.
+    status: { ...storedStatus(object), ...status.fields, observedGeneration: generation, conditions },
   };
 }
 
 /** Equal for statuses that are written alike. */
-export function textOfStatus({ generation, conditions }: ObjectStatus): string {
-  return JSON.stringify([generation, conditions]);
+export function textOfStatus({ generation, conditions, fields = {} }: ObjectStatus): string {
+  return JSON.stringify([generation, conditions, Object.keys(fields).sort(), fields]);
 }
 
 function isSame(wanted: Condition, generation: number, stored: StoredCondition | undefined): boolean {

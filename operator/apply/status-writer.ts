@@ -10,7 +10,14 @@ import { conditionOf, type ObjectStatus } from '../compile/status.ts';
 import { FIELD_MANAGER } from '../field-owner.ts';
 import { identityOf } from '../world.ts';
 import { type Retry, RetryQueue } from './retry-queue.ts';
-import { differs, type StoredCondition, statusObject, storedConditions, textOfStatus } from './status-object.ts';
+import {
+  type Difference,
+  differenceOf,
+  type StoredCondition,
+  statusObject,
+  storedConditions,
+  textOfStatus,
+} from './status-object.ts';
 
 export interface StatusWriterOptions {
   readonly client: ApiClient;
@@ -46,13 +53,20 @@ interface LastWrite {
   /** As the API server answered it; once the watch has told of it, the one that the watch brought. */
   readonly object: ApiObject;
   readonly status: ObjectStatus;
+  readonly atMs: number;
 }
 
 interface Judged {
   readonly status: ObjectStatus;
   readonly observed: ApiObject;
   readonly last: LastWrite | undefined;
-  readonly stored: ApiObject | undefined;
+  readonly differing: Differing | undefined;
+}
+
+interface Differing {
+  /** What the status is to be written to. */
+  readonly stored: ApiObject;
+  readonly difference: Difference;
 }
 
 const AT_ONCE = 16;
@@ -60,7 +74,14 @@ const AT_ONCE = 16;
  * So long a status may be passing before it is written: most objects are served everywhere before it is over. The operator
  * makes the Secrets of new keys itself, thousands of them one after the other.
  */
-const PASSING_MS: Readonly<Partial<Record<Reason, number>>> = { Pending: 500, NotPublished: 500, SecretPending: 5_000 };
+const PASSING_MS: Readonly<Partial<Record<Reason, number>>> = {
+  Pending: 500,
+  NotPublished: 500,
+  SecretPending: 5_000,
+  VersionPending: 5_000,
+};
+/** Where nothing but fields changed, one status is written so often at most. */
+const FIELDS_EVERY_MS = 5_000;
 /** What others did to a status is mended so often. */
 const REVIEW_MS = 10_000;
 const MOST_MS = 1_000_000;
@@ -116,17 +137,20 @@ export class StatusWriter {
   #addDiffering(): void {
     if (!this.#options.isLeader()) return;
     for (const [key, status] of this.#wanted) {
-      const stored = this.#storedOf(key, status);
-      if (stored !== undefined) this.#queue.add(key, delayOf(status));
+      const differing = this.#differingOf(key, status);
+      if (differing === undefined) continue;
+      const isFields = differing.difference === 'fields';
+      this.#queue.add(key, isFields ? restOf(this.#last.get(key)) : delayOf(status));
     }
   }
 
   async #write(key: string): Promise<void> {
     const status = this.#wanted.get(key);
     if (status === undefined || !this.#options.isLeader()) return;
-    const stored = this.#storedOf(key, status);
+    const differing = this.#differingOf(key, status);
     const resource = KIND_RESOURCES.get(status.kind);
-    if (stored === undefined || resource === undefined) return;
+    if (differing === undefined || resource === undefined) return;
+    const { stored } = differing;
     try {
       const applied = statusObject(status, resource, stored, Date.now());
       const written = await this.#options.client.apply(resource, applied, {
@@ -134,7 +158,7 @@ export class StatusWriter {
         subresource: 'status',
       });
       this.#writes += 1;
-      this.#last.set(key, { object: written, status });
+      this.#last.set(key, { object: written, status, atMs: performance.now() });
       this.#options.onWritten?.({ status, object: written, before: storedConditions(stored) });
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) return;
@@ -144,16 +168,16 @@ export class StatusWriter {
     }
   }
 
-  /** The object that the status is to be written to; undefined: it says so already, is gone, or is another one by now. */
-  #storedOf(key: string, status: ObjectStatus): ApiObject | undefined {
+  /** undefined: what is stored says so already, is gone, or is another object by now. */
+  #differingOf(key: string, status: ObjectStatus): Differing | undefined {
     const observed = this.#options.stored(status);
     if (observed === undefined || observed.metadata.uid !== status.uid) return undefined;
     const last = this.#lastOf(key, observed);
     const judged = this.#judged.get(key);
-    if (judged?.status === status && judged.observed === observed && judged.last === last) return judged.stored;
-    const stored = differing(status, observed, last);
-    this.#judged.set(key, { status, observed, last, stored });
-    return stored;
+    if (judged?.status === status && judged.observed === observed && judged.last === last) return judged.differing;
+    const differing = differingOf(status, observed, last);
+    this.#judged.set(key, { status, observed, last, differing });
+    return differing;
   }
 
   #lastOf(key: string, observed: ApiObject): LastWrite | undefined {
@@ -172,11 +196,17 @@ export class StatusWriter {
 }
 
 /** What is stored, where that is not what is wanted. */
-function differing(status: ObjectStatus, observed: ApiObject, last: LastWrite | undefined): ApiObject | undefined {
+function differingOf(status: ObjectStatus, observed: ApiObject, last: LastWrite | undefined): Differing | undefined {
   const stored = last !== undefined && !isNewer(observed, last.object) ? last.object : observed;
-  if (!differs(status, stored)) return undefined;
+  const difference = differenceOf(status, stored);
+  if (difference === undefined) return undefined;
   // Somebody else's fields may keep a difference that no write of ours removes.
-  return stored === last?.object && textOfStatus(last.status) === textOfStatus(status) ? undefined : stored;
+  const isInVain = stored === last?.object && textOfStatus(last.status) === textOfStatus(status);
+  return isInVain ? undefined : { stored, difference };
+}
+
+function restOf(last: LastWrite | undefined): number {
+  return last === undefined ? 0 : Math.max(0, last.atMs + FIELDS_EVERY_MS - performance.now());
 }
 
 function isWritable({ kind, uid, isDuplicate }: ObjectStatus): boolean {

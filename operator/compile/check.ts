@@ -3,14 +3,21 @@
 import type { Config } from '#crds/config/schema.ts';
 import { unknownKey } from '#crds/config/words.ts';
 import type { ApiKeySpec } from '#crds/kinds/api-key.ts';
+import type { GuardrailSpec } from '#crds/kinds/guardrail.ts';
 import type { IntegrationSpec } from '#crds/kinds/integration.ts';
 import { findKind, KINDS } from '#crds/kinds/kinds.ts';
+import type { PromptSpec } from '#crds/kinds/prompt.ts';
+import type { PromptGroupSpec } from '#crds/kinds/prompt-group.ts';
+import type { PromptPartialSpec } from '#crds/kinds/prompt-partial.ts';
+import type { PromptVersionSpec } from '#crds/kinds/prompt-version.ts';
 import type { RateLimitPolicySpec } from '#crds/kinds/rate-limit-policy.ts';
 import type { UsageLimitPolicySpec } from '#crds/kinds/usage-limit-policy.ts';
 import type { WorkspaceSpec } from '#crds/kinds/workspace.ts';
 import { API_GROUP, API_VERSION, metadataSchema } from '#crds/object.ts';
 import { problemsOf } from '#crds/problems.ts';
 import type { Manifest } from '../world.ts';
+import { guardrailVerdict } from './guardrail.ts';
+import { promptNameVerdict } from './prompt-name.ts';
 import { type Catalog, providerVerdict } from './providers.ts';
 import { type Sharing, sharingOf } from './sharing.ts';
 import type { Verdict } from './status.ts';
@@ -42,13 +49,38 @@ export interface WorkspaceObject extends Parsed {
   readonly kind: 'Workspace';
   readonly spec: WorkspaceSpec;
 }
+export interface GuardrailObject extends Parsed {
+  readonly kind: 'Guardrail';
+  readonly spec: GuardrailSpec;
+}
+export interface PromptObject extends Parsed {
+  readonly kind: 'Prompt';
+  readonly spec: PromptSpec;
+}
+export interface PromptPartialObject extends Parsed {
+  readonly kind: 'PromptPartial';
+  readonly spec: PromptPartialSpec;
+}
+export interface PromptVersionObject extends Parsed {
+  readonly kind: 'PromptVersion';
+  readonly spec: PromptVersionSpec;
+}
+export interface PromptGroupObject extends Parsed {
+  readonly kind: 'PromptGroup';
+  readonly spec: PromptGroupSpec;
+}
 export type AcceptedObject =
   | GatewayConfigObject
   | IntegrationObject
   | ApiKeyObject
   | RateLimitPolicyObject
   | UsageLimitPolicyObject
-  | WorkspaceObject;
+  | WorkspaceObject
+  | GuardrailObject
+  | PromptObject
+  | PromptPartialObject
+  | PromptVersionObject
+  | PromptGroupObject;
 
 export type Checked = { readonly object: AcceptedObject } | { readonly refused: Verdict };
 
@@ -84,7 +116,11 @@ function checkAnew(manifest: Manifest, context: CheckContext): Checked {
   const sharing = sharingOf(manifest, outcome.spec, context.organisationNamespace);
   if ('refused' in sharing) return sharing;
   const object = { kind: outcome.kind, spec: outcome.spec, manifest, ...sharing } as AcceptedObject;
-  const refused = providerVerdict(object, context.catalog) ?? rightsVerdict(object, context.organisationNamespace);
+  const refused =
+    providerVerdict(object, context.catalog) ??
+    rightsVerdict(object, context.organisationNamespace) ??
+    guardrailVerdict(object) ??
+    promptNameVerdict(object);
   return refused === undefined ? { object } : { refused };
 }
 

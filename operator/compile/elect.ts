@@ -41,7 +41,8 @@ function judge(manifest: Manifest, previous: LastGood, context: CheckContext): C
   return fallBack(manifest, checked.refused, previous, context);
 }
 
-function fallBack(manifest: Manifest, refused: Verdict, previous: LastGood, context: CheckContext): Candidate {
+/** What is served in the place of a refused manifest: the version that was accepted last, if any. */
+export function fallBack(manifest: Manifest, refused: Verdict, previous: LastGood, context: CheckContext): Candidate {
   const last = previous.get(identityOf(manifest));
   // Another uid: the object was deleted and made anew, and owes its name nothing.
   const checked = last !== undefined && last.uid === manifest.uid ? check(last, context) : undefined;

@@ -1,7 +1,10 @@
 /** A GatewayConfig -> its record, its credentials apart, and what is missing. */
+import type { EmbeddingModel } from '#crds/command/embedding-model.ts';
 import { type Config, CREDENTIAL_FIELDS } from '#crds/config/schema.ts';
+import { parseReference } from '#crds/prompts/reference.ts';
 import type { ConfigRecord, CredentialRecord } from '#crds/snapshot/contract.ts';
 import type { GatewayConfigObject } from './check.ts';
+import { missingGuardrails } from './guardrail.ts';
 import type { Lookup } from './lookup.ts';
 import { type ConfigNode, nodesOf, specPath } from './providers.ts';
 import type { Verdict } from './status.ts';
@@ -20,11 +23,16 @@ interface OwnPart extends Omit<CompiledConfig, 'unresolved'> {
 
 const knownParts = new WeakMap<GatewayConfigObject, OwnPart>();
 
-export function compileConfig(object: GatewayConfigObject, lookup: Lookup): CompiledConfig {
+export function compileConfig(object: GatewayConfigObject, lookup: Lookup, embedding: EmbeddingWord): CompiledConfig {
   const own = knownParts.get(object) ?? ownPartOf(object);
   knownParts.set(object, own);
   const { namespace } = object.manifest;
-  return { ...own, unresolved: own.nodes.flatMap((node) => missingIntegrations(node, namespace, lookup)) };
+  const unresolved = own.nodes.flatMap((node) => [
+    ...missingIntegrations(node, namespace, lookup),
+    ...missingGuardrails(node, namespace, lookup),
+  ]);
+  const warnings = [...own.warnings, ...semanticWarnings(own.nodes, embedding, lookup)];
+  return { ...own, warnings, unresolved: [...unresolved, ...missingPrompt(object, lookup)] };
 }
 
 function ownPartOf(object: GatewayConfigObject): OwnPart {
@@ -47,8 +55,31 @@ function ownPartOf(object: GatewayConfigObject): OwnPart {
       path,
       fields: Object.fromEntries(plainFields(config).map((field) => [field, config[field]])),
     })),
-    warnings: [...plainWarnings(withCredentials), ...streamWarnings(nodes)],
+    warnings: [...plainWarnings(withCredentials), ...streamWarnings(nodes), ...promptWarnings(nodes)],
   };
+}
+
+/** The installation's; undefined: it has none. */
+export interface EmbeddingWord {
+  readonly model: EmbeddingModel | undefined;
+  readonly organisationNamespace: string;
+}
+
+/** Without somebody who says what texts mean, only equal requests are answered from the cache. */
+function semanticWarnings(nodes: readonly ConfigNode[], embedding: EmbeddingWord, lookup: Lookup): readonly Verdict[] {
+  const paths = nodes
+    .filter(({ config }) => config.cache?.mode === 'semantic')
+    .map((node) => specPath(node, 'cache.mode'));
+  const why = paths.length === 0 ? undefined : notEmbedding(embedding, lookup);
+  return why === undefined
+    ? []
+    : [{ reason: 'NoEffect', message: `${paths.join(', ')}: semantic is as simple here: ${why}` }];
+}
+
+function notEmbedding({ model, organisationNamespace }: EmbeddingWord, lookup: Lookup): string | undefined {
+  if (model === undefined) return 'the installation names no --embedding-model';
+  const missing = lookup.missing('Integration', organisationNamespace, model.slug);
+  return missing && `--embedding-model: ${missing}`;
 }
 
 function plainFields(config: Config): (keyof Config)[] {
@@ -72,6 +103,25 @@ function missingIntegrations(node: ConfigNode, namespace: string, lookup: Lookup
     const missing = slug === undefined ? undefined : lookup.missing('Integration', namespace, slug);
     return missing === undefined ? [] : [{ reason: 'RefNotFound', message: `${specPath(node, field)}: ${missing}` }];
   });
+}
+
+/** A prompt that is named by its UID is looked for when it is asked for. */
+const UID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+function missingPrompt({ manifest, spec }: GatewayConfigObject, lookup: Lookup): readonly Verdict[] {
+  if (spec.prompt_id === undefined) return [];
+  const { name } = parseReference(spec.prompt_id);
+  const missing = UID.test(name) ? undefined : lookup.missing('Prompt', manifest.namespace, name);
+  return missing === undefined ? [] : [{ reason: 'RefNotFound', message: `spec.prompt_id: ${missing}` }];
+}
+
+/** The request is filled in before a target is chosen. */
+function promptWarnings([, ...targets]: readonly ConfigNode[]): readonly Verdict[] {
+  const paths = targets
+    .filter(({ config }) => config.prompt_id !== undefined)
+    .map((node) => specPath(node, 'prompt_id'));
+  const message = `${paths.join(', ')}: has no effect on a target; write it at the top of the config`;
+  return paths.length === 0 ? [] : [{ reason: 'NoEffect', message }];
 }
 
 function plainWarnings(nodes: readonly ConfigNode[]): readonly Verdict[] {

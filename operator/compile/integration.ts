@@ -33,11 +33,14 @@ function recordOf({ manifest, sharedWith, spec }: IntegrationObject, credentialF
     configurations: spec.configurations,
     credential_fields: credentialFields,
     allow_all_models: spec.allow_all_models,
-    models: spec.models.map(({ slug, enabled, configurations }) => ({
+    models: spec.models.map(({ slug, enabled, configurations, pricing_config }) => ({
       slug,
       enabled,
       ...(configurations?.custom_host === undefined ? {} : { custom_host: configurations.custom_host }),
+      ...(pricing_config === undefined ? {} : { pricing_config }),
     })),
+    ...(spec.pricing_adjustments === undefined ? {} : { pricing_adjustments: spec.pricing_adjustments }),
+    ...(spec.concurrency === undefined ? {} : { concurrency: spec.concurrency }),
   };
 }
 

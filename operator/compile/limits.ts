@@ -101,7 +101,14 @@ export function compileWorkspace(object: WorkspaceObject): LimitRecords & { read
   const { manifest, spec } = object;
   const { namespace, name } = manifest;
   const scope: Scope = { manifest, kind: 'Workspace', workspace: name, conditions: [], groupBy: [] };
-  return { ...ownLimits(object, scope), record: { namespace, name, metadata: spec.defaults.metadata } };
+  return { ...ownLimits(object, scope), record: { namespace, name, ...spec.defaults, ...cacheEpoch(manifest) } };
+}
+
+/** A workspace that was made anew begins with nothing, and so does one whose cache was purged. */
+function cacheEpoch({ uid, raw }: Manifest): Pick<WorkspaceRecord, 'cache_epoch'> {
+  const { annotations = {} } = (raw.metadata ?? {}) as { annotations?: Record<string, string> };
+  const words = [uid, annotations[ANNOTATIONS.purgeCache]].filter((word) => word !== undefined);
+  return words.length === 0 ? {} : { cache_epoch: words.join(' ') };
 }
 
 function about(key: string, value: string): Pick<Scope, 'conditions' | 'groupBy'> {
@@ -121,7 +128,7 @@ function ownLimits(object: Owner, scope: Scope): LimitRecords {
   }));
 }
 
-function limitedFields(scope: Scope, path: string, name: string | undefined) {
+function limitedFields(scope: Scope, path: string, type: string, name: string | undefined) {
   const { manifest, kind, workspace, conditions, groupBy } = scope;
   const { namespace, name: objectName, uid } = manifest;
   const own = `${kind} ${namespace}/${objectName}`;
@@ -130,7 +137,8 @@ function limitedFields(scope: Scope, path: string, name: string | undefined) {
     namespace,
     name: objectName,
     path,
-    id: `${uid ?? own} ${path}`.trimEnd(),
+    // What is counted is part of it: tokens that were counted are no dollars.
+    id: [uid ?? own, path, type].filter((part) => part !== '').join(' '),
     label: name ?? `${kind} ${objectName}`,
     workspace,
     conditions,
@@ -139,32 +147,36 @@ function limitedFields(scope: Scope, path: string, name: string | undefined) {
 }
 
 function rateLimitRecord(scope: Scope, path: string, { type, unit, value }: RateLimit, name?: string): RateLimitRecord {
-  return { ...limitedFields(scope, path, name), type, unit, value };
+  return { ...limitedFields(scope, path, type, name), type, unit, value };
 }
 
 function usageLimitRecord(scope: Scope, path: string, limit: UsageLimit, name?: string): UsageLimitRecord {
   return {
-    ...limitedFields(scope, path, name),
+    ...limitedFields(scope, path, limit.type, name),
     type: limit.type,
     credit_limit: limit.credit_limit,
     ...(limit.alert_threshold === undefined ? {} : { alert_threshold: limit.alert_threshold }),
-    reset: resetOf(limit, scope.manifest),
+    reset: resetOf(limit, createdAtOf(scope.manifest)),
     on_unavailable: limit.on_unavailable,
     ...resetTokens(scope.manifest),
   };
 }
 
-function resetOf(limit: UsageLimit, manifest: Manifest): Reset {
+/** `createdAt` of its object, RFC 3339; undefined: nobody knows. */
+export function resetOf(limit: UsageLimit, createdAt: string | undefined): Reset {
   if (limit.periodic_reset !== undefined) return { every: limit.periodic_reset };
   if (limit.periodic_reset_days === undefined) return { every: 'never' };
-  return { every: 'days', days: limit.periodic_reset_days, anchor_ms: anchorOf(limit, manifest) };
+  return { every: 'days', days: limit.periodic_reset_days, anchor_ms: anchorOf(limit, createdAt) };
 }
 
 /** Periods of days begin with the day of the object's creation; in a directory, where no day is known, with the Unix epoch. */
-function anchorOf({ next_usage_reset_at: next }: UsageLimit, { raw }: Manifest): number {
-  const { creationTimestamp } = (raw.metadata ?? {}) as { creationTimestamp?: string };
-  const anchor = Date.parse(next ?? creationTimestamp ?? '');
+function anchorOf({ next_usage_reset_at: next }: UsageLimit, createdAt: string | undefined): number {
+  const anchor = Date.parse(next ?? createdAt ?? '');
   return Number.isNaN(anchor) ? 0 : anchor;
+}
+
+function createdAtOf({ raw }: Manifest): string | undefined {
+  return ((raw.metadata ?? {}) as { creationTimestamp?: string }).creationTimestamp;
 }
 
 /** A reset by hand is a new word in an annotation: whoever compiles it finds the same counts. */

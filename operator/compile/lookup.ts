@@ -12,7 +12,7 @@ export interface Lookup {
 }
 
 /** Kinds that others name. */
-type Usable = 'GatewayConfig' | 'Integration';
+type Usable = 'GatewayConfig' | 'Integration' | 'Guardrail' | 'Prompt';
 
 export function lookupIn(
   candidates: readonly Candidate[],
@@ -22,6 +22,8 @@ export function lookupIn(
   const usable: Readonly<Record<Usable, ByName<Candidate>>> = {
     GatewayConfig: new ByName(),
     Integration: new ByName(),
+    Guardrail: new ByName(),
+    Prompt: new ByName(),
   };
   for (const candidate of candidates) {
     const { kind, namespace, name } = candidate.manifest;

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
+import { checksumOf, DEFAULT_KEY_PREFIX, KEY_ALPHABET, RANDOM_CHARACTERS } from '#crds/keys/key-form.ts';
 
-const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** 62^43 > 2^256. */
-const LENGTH = 43;
+/** 248 = 4 x 62: larger bytes would make some letters likelier than others. */
+const FAIR_BYTES = 248;
 
-/** A gateway key: `mgw_` and 43 letters and digits, 256 random bits. */
-export function newKey(): string {
-  let text = '';
-  while (text.length < LENGTH) {
+/** A gateway key of 256 random bits; its form is that of `#crds/keys/key-form.ts`. */
+export function newKey(prefix: string = DEFAULT_KEY_PREFIX): string {
+  let text = prefix;
+  while (text.length < prefix.length + RANDOM_CHARACTERS) {
     for (const byte of randomBytes(64)) {
-      // 248 = 4 x 62: larger bytes would make some letters likelier than others.
-      if (byte < 248 && text.length < LENGTH) text += ALPHABET[byte % 62];
+      if (byte >= FAIR_BYTES || text.length === prefix.length + RANDOM_CHARACTERS) continue;
+      text += KEY_ALPHABET.charAt(byte % KEY_ALPHABET.length);
     }
   }
-  return `mgw_${text}`;
+  return text + checksumOf(text);
 }

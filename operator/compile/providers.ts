@@ -28,8 +28,8 @@ export function specPath(node: ConfigNode, field: string): string {
 }
 
 export function providerVerdict(object: AcceptedObject, catalog: Catalog): Verdict | undefined {
-  if (object.kind === 'ApiKey') return undefined;
   if (object.kind === 'Integration') return unknownProvider('spec.provider', object.spec.provider, catalog);
+  if (object.kind !== 'GatewayConfig') return undefined;
   for (const node of nodesOf(object.spec)) {
     const { provider, custom_host: customHost } = node.config;
     if (provider === undefined || provider.startsWith('@')) continue;

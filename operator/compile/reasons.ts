@@ -5,6 +5,7 @@ export const REASONS = {
   UnknownKind: 'The group has no such kind.',
   UnsupportedVersion: 'The kind has no such version.',
   UnknownProvider: 'A provider is named that the gateway does not have.',
+  UnknownCheck: 'A check is named that the gateway does not have.',
   MissingHost: 'The provider has no address of its own and no custom_host is given.',
   InvalidAnnotation: 'An annotation of ours has a value that it cannot have.',
   NotShareable: 'Only objects of the organisation namespace can be shared, and only kinds that others can use.',
@@ -15,11 +16,12 @@ export const REASONS = {
   Resolved: 'Everything that the object names exists.',
   NotResolved: 'The object is not accepted, so what it names was not looked up.',
   RefNotFound:
-    'A GatewayConfig or Integration that the object names does not exist, or is not shared with its namespace.',
+    'A GatewayConfig, Integration or Guardrail that the object names does not exist, or is not shared with its namespace.',
   SecretNotFound: 'A Secret that the object names does not exist.',
   SecretKeyMissing: 'The Secret exists, but lacks the key that the object names.',
   SecretRefused: 'The Secret exists, but cannot be read.',
   SecretPending: 'The Secret is being written.',
+  VersionPending: 'The version of the prompt is being written.',
   CredentialMissing: 'The provider needs a credential and the object maps none.',
   Programmed: 'Every gateway replica has this generation of the object.',
   Pending: 'Not every gateway replica has this generation of the object yet, or none is ready.',
@@ -32,6 +34,11 @@ export const REASONS = {
   NotReady: 'One of the other conditions does not hold.',
   PlainCredential: 'A credential is written in the object: a Secret would be the better place.',
   NoEffect: 'A field is written that changes nothing: the message names it.',
+  EnforcedOtherwise: 'The organisation enforces another value: the message names the field and both.',
+  KeyNotIssued: 'A rotation is asked for, but the key was not made by this program.',
+  TransitionCutShort: 'A rotation during a transition ended an older key before its time.',
+  UnknownScope: 'A scope is written that nothing asks for.',
+  StoreDegraded: 'The store that counts for all gateways is away: each counts by itself and keeps to its share.',
   UnknownAnnotation: 'An annotation of our domain is not known and has no effect.',
 } as const satisfies Record<string, string>;
 

@@ -12,7 +12,15 @@ export interface Sharing {
 
 type Shared = Sharing['sharedWith'];
 
-const SHAREABLE: ReadonlySet<string> = new Set(['GatewayConfig', 'Integration']);
+/** Of a group of a budget, by its id. */
+const GROUP_RESET = new RegExp(`^${RegExp.escape(ANNOTATIONS.resetUsage)}\\.[0-9a-f]{16}$`);
+const SHAREABLE: ReadonlySet<string> = new Set([
+  'GatewayConfig',
+  'Integration',
+  'Guardrail',
+  'Prompt',
+  'PromptPartial',
+]);
 
 /** `spec` is the parsed spec: kinds that have `allow_all_workspaces` and `allowed_workspaces` may use those instead. */
 export function sharingOf(
@@ -86,7 +94,7 @@ function shareVerdict(manifest: Manifest, organisationNamespace: string, byAnnot
 function strangers(annotations: Readonly<Record<string, string>>): readonly Verdict[] {
   const known: readonly string[] = Object.values(ANNOTATIONS);
   return Object.keys(annotations)
-    .filter((name) => name.startsWith(`${API_GROUP}/`) && !known.includes(name))
+    .filter((name) => name.startsWith(`${API_GROUP}/`) && !known.includes(name) && !GROUP_RESET.test(name))
     .map((name) => {
       const meant = nearest(name, known);
       const hint = meant === undefined ? '' : `: did you mean "${meant}"?`;

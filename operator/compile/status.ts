@@ -12,6 +12,12 @@ export interface Condition {
   readonly message: string;
 }
 
+/**
+ * What a status says besides its conditions: JSON by the names of the kind's `statusShape`. undefined takes a field away; of
+ * a name that is not here, what is stored stays.
+ */
+export type StatusFields = Readonly<Record<string, unknown>>;
+
 export interface ObjectStatus {
   readonly kind: string;
   readonly namespace: string;
@@ -26,6 +32,7 @@ export interface ObjectStatus {
   readonly served: 'current' | 'last-good' | 'none';
   /** From `compile`: Accepted, ResolvedRefs and perhaps Warning. `Programmed` adds the others. */
   readonly conditions: readonly Condition[];
+  readonly fields?: StatusFields | undefined;
 }
 
 /** A reason and a message that names the field. */
@@ -40,6 +47,8 @@ export interface StatusInput {
   readonly warnings: readonly Verdict[];
   readonly served: ObjectStatus['served'];
   readonly isDuplicate: boolean;
+  /** The same object again where it says the same. */
+  readonly fields?: StatusFields | undefined;
 }
 
 const OK: Verdict = { reason: 'Resolved', message: '' };
@@ -50,7 +59,7 @@ const statusesInOrder = new WeakMap<Manifest, ObjectStatus>();
 export function statusOf(manifest: Manifest, input: StatusInput): ObjectStatus {
   if (!isInOrder(input)) return newStatus(manifest, input);
   const known = statusesInOrder.get(manifest);
-  if (known !== undefined) return known;
+  if (known !== undefined && known.fields === input.fields) return known;
   const status = newStatus(manifest, input);
   statusesInOrder.set(manifest, status);
   return status;
@@ -63,7 +72,7 @@ function isInOrder({ refused, unresolved, warnings, served, isDuplicate }: Statu
 
 function newStatus(manifest: Manifest, input: StatusInput): ObjectStatus {
   const { kind, namespace, name, uid, generation, place } = manifest;
-  const { refused, unresolved, warnings, served, isDuplicate } = input;
+  const { refused, unresolved, warnings, served, isDuplicate, fields } = input;
   const conditions = [
     condition('Accepted', refused === undefined, refused ?? { reason: 'Accepted', message: '' }),
     refused === undefined
@@ -71,7 +80,7 @@ function newStatus(manifest: Manifest, input: StatusInput): ObjectStatus {
       : ({ type: 'ResolvedRefs', status: 'Unknown', reason: 'NotResolved', message: '' } as const),
     ...warnings.slice(0, 1).map((warning) => condition('Warning', true, joined(warnings) ?? warning)),
   ];
-  return { kind, namespace, name, uid, generation, place, isDuplicate, served, conditions };
+  return { kind, namespace, name, uid, generation, place, isDuplicate, served, conditions, fields };
 }
 
 /** The last answer for each status: see `statusesInOrder`. */
@@ -98,6 +107,19 @@ function newTold(status: ObjectStatus, programmed: Condition): ObjectStatus {
       ? condition('Ready', true, { reason: 'Ready', message: '' })
       : condition('Ready', false, { reason: 'NotReady', message: `${failing.type} is ${failing.status}` });
   return { ...status, conditions: [...all, ready] };
+}
+
+/** The last answer for each status: see `statusesInOrder`. */
+const filledStatuses = new WeakMap<ObjectStatus, { readonly fields: StatusFields; readonly filled: ObjectStatus }>();
+
+/** Adds fields to those that `compile` gave. The same again where the same was asked before. */
+export function withFields(status: ObjectStatus, fields: StatusFields | undefined): ObjectStatus {
+  if (fields === undefined) return status;
+  const known = filledStatuses.get(status);
+  if (known?.fields === fields) return known.filled;
+  const filled = { ...status, fields: { ...status.fields, ...fields } };
+  filledStatuses.set(status, { fields, filled });
+  return filled;
 }
 
 export function conditionOf(status: ObjectStatus, type: ConditionType): Condition | undefined {

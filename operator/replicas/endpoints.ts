@@ -30,12 +30,21 @@ const slice = z.object({
  * once, and so does a pod that has an address of each family. What is no EndpointSlice of addresses is left out.
  */
 export function endpointsOf(slices: Iterable<ApiObject>): readonly Endpoint[] {
+  return inOrder([...slices].flatMap((one) => endpointsIn(one, isReady)));
+}
+
+function inOrder(endpoints: Found[]): readonly Endpoint[] {
   const found = new Map<string, Endpoint>();
-  for (const { isIPv6: _, ...one } of [...slices].flatMap(readyIn).sort(byFamily)) {
+  for (const { isIPv6: _, ...one } of endpoints.sort(byFamily)) {
     if (!found.has(one.name)) found.set(one.name, one);
   }
   const byPlace = new Map([...found.values()].map((one) => [placeOf(one), one]));
   return [...byPlace.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** As `endpointsOf`, but for those that are not ready, or about to leave, as well: what they did counts. */
+export function allEndpointsOf(slices: Iterable<ApiObject>): readonly Endpoint[] {
+  return inOrder([...slices].flatMap((one) => endpointsIn(one, () => true)));
 }
 
 /** Unequal for endpoints that are asked at different places. */
@@ -53,25 +62,31 @@ export function serviceOf(slices: Iterable<ApiObject>): OwnerReference | undefin
   return undefined;
 }
 
-interface Ready extends Endpoint {
+interface Found extends Endpoint {
   readonly isIPv6: boolean;
 }
 
-function readyIn(object: ApiObject): Ready[] {
+type State = z.infer<typeof endpoint>['conditions'];
+
+function isReady(state: State): boolean {
+  return state?.ready !== false && state?.terminating !== true;
+}
+
+function endpointsIn(object: ApiObject, isWanted: (state: State) => boolean): Found[] {
   const parsed = slice.safeParse(object);
   if (!parsed.success) return [];
   const { addressType, endpoints, ports } = parsed.data;
   const port = ports?.find(({ name }) => name === ADMIN_PORT)?.port ?? undefined;
   return (endpoints ?? []).flatMap(({ addresses: [address = ''], conditions: state, targetRef }) => {
-    if (state?.ready === false || state?.terminating === true) return [];
+    if (!isWanted(state)) return [];
     const place = port === undefined ? { address } : { address, port };
     return [{ name: targetRef?.name ?? placeOf(place), ...place, isIPv6: addressType === 'IPv6' }];
   });
 }
 
 /** The same address of a pod each time, whatever the order of slices. */
-function byFamily(a: Ready, b: Ready): number {
+function byFamily(a: Found, b: Found): number {
   if (a.isIPv6 !== b.isIPv6) return a.isIPv6 ? 1 : -1;
-  const [one = '', other = ''] = [a, b].map((ready) => `${placeOf(ready)} ${ready.name}`);
+  const [one = '', other = ''] = [a, b].map((endpoint) => `${placeOf(endpoint)} ${endpoint.name}`);
   return one < other ? -1 : 1;
 }

@@ -25,9 +25,8 @@ export class Probe {
 
   /** `adminPort`: where the endpoint has no port of its own. */
   constructor(endpoint: Endpoint, adminPort: number) {
-    const { address, port = adminPort } = endpoint;
     this.endpoint = endpoint;
-    this.#origin = `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
+    this.#origin = adminOriginOf(endpoint, adminPort);
   }
 
   get replica(): Replica {
@@ -50,7 +49,7 @@ export class Probe {
   async ask(fetchConfig: FetchConfig): Promise<boolean> {
     const before = this.#told;
     try {
-      this.#told = readConfig(await inTime((signal) => fetchConfig(this.#origin, signal)));
+      this.#told = readConfig(await inTime(TIMEOUT_MS, (signal) => fetchConfig(this.#origin, signal)));
       this.#reachable = true;
     } catch {
       this.#reachable = false;
@@ -59,10 +58,15 @@ export class Probe {
   }
 }
 
+/** `adminPort`: where the endpoint has no port of its own. */
+export function adminOriginOf({ address, port }: Endpoint, adminPort: number): string {
+  return `http://${address.includes(':') ? `[${address}]` : address}:${port ?? adminPort}`;
+}
+
 /** Rejects in time even where the work does not end with its signal. */
-async function inTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function inTime<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const abort = new AbortController();
-  const timer = setTimeout(() => abort.abort(new Error(`no answer within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
+  const timer = setTimeout(() => abort.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
   const late = new Promise<never>((_, reject) => {
     abort.signal.addEventListener('abort', () => reject(abort.signal.reason), { once: true });
   });

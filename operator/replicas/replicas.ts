@@ -2,7 +2,7 @@
 import type { ApiClient } from '#crds/api/api-client.ts';
 import { ENDPOINT_SLICES, type OwnerReference } from '#crds/api/api-object.ts';
 import { reflect } from '#crds/api/reflector.ts';
-import { type Endpoint, endpointsOf, placeOf, serviceOf } from './endpoints.ts';
+import { allEndpointsOf, type Endpoint, endpointsOf, placeOf, serviceOf } from './endpoints.ts';
 import { type FetchConfig, openFetcher } from './fetch-config.ts';
 import { Probe, type Target } from './probe.ts';
 import type { Replica } from './replica.ts';
@@ -25,6 +25,8 @@ export interface ReplicasOptions {
 export interface Replicas {
   /** Ready ones only, in order of their names. */
   replicas(): readonly Replica[];
+  /** All of them, those that are not ready too. */
+  endpoints(): readonly Endpoint[];
   /** The Service, as its EndpointSlices name it; undefined: there is none yet. */
   readonly service: OwnerReference | undefined;
   /** The generation was published: replicas are asked until they serve it, or refuse it. */
@@ -87,6 +89,10 @@ class Fleet implements Replicas {
   replicas(): readonly Replica[] {
     const replicas = [...this.#members.values()].map(({ probe }) => probe.replica);
     return replicas.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  endpoints(): readonly Endpoint[] {
+    return allEndpointsOf(this.#slices.objects.values());
   }
 
   ask(generation: number): void {

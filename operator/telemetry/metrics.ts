@@ -6,6 +6,7 @@ import type { StatusCounts } from '../apply/status-writer.ts';
 import { conditionOf, type ObjectStatus } from '../compile/status.ts';
 import type { Pass } from '../loop.ts';
 import type { Replica } from '../replicas/replica.ts';
+import type { UsageCounts } from '../usage/follow-usage.ts';
 import { ApplyTimes } from './apply-times.ts';
 
 /** What is read only when metrics are asked for. */
@@ -13,6 +14,7 @@ export interface MetricSources {
   isLeader(): boolean;
   replicas(): readonly Replica[];
   statusCounts(): StatusCounts;
+  usageCounts(): UsageCounts;
 }
 
 /** Controllers: the loop as a whole, and the writer of statuses. */
@@ -98,6 +100,10 @@ export class OperatorMetrics {
     leader.set({ name: this.#lease }, this.#sources.isLeader() ? 1 : 0);
     const states = this.#sources.replicas().map((replica) => stateOf(replica, this.#generation));
     for (const state of REPLICA_STATES) replicas.set({ state }, states.filter((one) => one === state).length);
+    const { alerts, limited, exhausted } = this.#sources.usageCounts();
+    catchUp(this.#families.alerts, {}, alerts);
+    this.#families.limited.set({ state: 'exhausted' }, exhausted);
+    this.#families.limited.set({ state: 'active' }, limited - exhausted);
     const counts = this.#sources.statusCounts();
     const name = { name: STATUS };
     depth.set(name, counts.depth);
@@ -131,6 +137,8 @@ function makeFamilies(registry: Registry) {
     generation: gauge(`${own}_generation`, 'Generation that is published; 0: none by this operator.'),
     publications: counter(`${own}_publications_total`, 'Snapshots that were published.'),
     replicas: gauge(`${own}_replicas`, 'Gateways that are ready, by what they serve.', ['state']),
+    alerts: counter('modelgateway_usage_alerts_total', 'Alerts of budgets that this operator gave.'),
+    limited: gauge(`${own}_budgets`, 'Objects with budgets that it knows while it leads, by their state.', ['state']),
     statusWrites: counter(`${own}_status_writes_total`, 'Writes of statuses.', ['result']),
     faults: counter(`${own}_faults_total`, 'Failures of what is outside, such as lists, watches and writes.', [
       'reason',

@@ -15,11 +15,43 @@ const KEY = 'bench-key-0000000000000000';
 export interface SnapshotSize {
   readonly configs: number;
   readonly keys: number;
+  /** Rate limits that each request counts in; default none. */
+  readonly policies?: number;
+  /** Answers are kept in memory: from the second request on each is a hit. */
+  readonly cache?: boolean;
+  /** URL of the store that they are counted in; default: memory. */
+  readonly store?: string;
 }
 
-function configRecord(name: string, origin: string): Snapshot['configs'][number] {
+const UNITS = ['rpm', 'rph', 'rpd', 'rpw'] as const;
+
+/** One that never refuses: half of them of all requests, half of each key on its own. */
+function policyRecord(index: number): Snapshot['rate_limits'][number] {
+  const name = `policy-${index}`;
+  return {
+    kind: 'RateLimitPolicy',
+    namespace: NAMESPACE,
+    name,
+    path: '',
+    id: `RateLimitPolicy ${NAMESPACE}/${name}`,
+    label: name,
+    workspace: NAMESPACE,
+    conditions: [{ key: 'api_key', values: ['*'], excludes: [] }],
+    group_by: [index % 2 === 0 ? 'workspace_id' : 'api_key'],
+    type: 'requests',
+    unit: UNITS[index % UNITS.length] ?? 'rpm',
+    value: 1e12,
+  };
+}
+
+function configRecord(name: string, origin: string, cached = false): Snapshot['configs'][number] {
   const target = { provider: 'openai', custom_host: `${origin}/v1` };
-  const config = { strategy: { mode: 'fallback' as const }, retry: { attempts: 2 }, targets: [target, target] };
+  const config = {
+    strategy: { mode: 'fallback' as const },
+    retry: { attempts: 2 },
+    targets: [target, target],
+    ...(cached && { cache: { mode: 'simple' as const } }),
+  };
   return { namespace: NAMESPACE, name, shared_with: [], is_default: false, config };
 }
 
@@ -46,10 +78,11 @@ export function benchSnapshot(upstream: UpstreamOrigins, size: SnapshotSize): Sn
   return {
     ...NO_RECORDS,
     settings: { organisation_namespace: 'model-gateway', request_hosts: [] },
-    configs: [...WORKLOADS.map((workload) => configRecord(workload, upstream.origin(workload))), ...others],
+    configs: [...WORKLOADS.map((workload) => configRecord(workload, upstream.origin(workload), size.cache)), ...others],
     integrations: [],
     credentials: [],
     keys: [...keys, keyRecord('bench', KEY)],
+    rate_limits: Array.from({ length: size.policies ?? 0 }, (_, index) => policyRecord(index)),
     refused: [],
   };
 }
@@ -65,7 +98,12 @@ export async function startGatewayContestant(
   mkdirSync(directory, { recursive: true });
   const file = join(directory, `${name}.json`);
   writeFileSync(file, JSON.stringify(benchSnapshot(upstream, size)));
-  const { pid, firstLine, stop } = startPinned(core, process.execPath, [PROGRAM, file], 'stderr');
+  const { pid, firstLine, stop } = startPinned(
+    core,
+    process.execPath,
+    [PROGRAM, file, ...(size.store === undefined ? [] : [size.store])],
+    'stderr',
+  );
   const { origin } = JSON.parse(await firstLine);
   return {
     name,

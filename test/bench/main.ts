@@ -1,7 +1,8 @@
 /**
  * `npm run bench -- [--only unary,burst] [--rounds 5] [--seconds 5]`: the gateway beside nginx (the yardstick) and no proxy (the
  * limit), interleaved in one run, on one core each; prints one Markdown table. `npm run bench -- cluster` measures the way from
- * a manifest to the gateways instead: see `cluster/cluster-bench.ts`. Exit status 1 where a goal is missed.
+ * a manifest to the gateways instead: see `cluster/cluster-bench.ts`; `npm run bench -- cache` the cache alone, `-- checks` the checks. Exit status 1
+ * where a goal is missed.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -14,6 +15,7 @@ import { startGatewayContestant } from './gateway-contestant.ts';
 import { HAS_WRK, type Machinery } from './load-client.ts';
 import { startNginxProxy, startNginxUpstream } from './nginx.ts';
 import { has, startPinned } from './process.ts';
+import { startBenchRedis } from './redis.ts';
 import { type ContestantName, SCENARIOS, type Scenario } from './scenarios.ts';
 import { table } from './table.ts';
 
@@ -47,18 +49,30 @@ async function startUpstreams(directory: string) {
 
 async function startStage(directory: string, names: ReadonlySet<ContestantName>): Promise<Stage> {
   const upstream = await startUpstreams(directory);
+  const stops: (() => Promise<void>)[] = [];
   const small = { configs: 1, keys: 1 };
   const large = { configs: 2_000, keys: 10_000 };
   const start: Readonly<Record<ContestantName, () => Contestant | Promise<Contestant>>> = {
     direct: () => direct(upstream),
     nginx: () => startNginxProxy(PROXY_CORE, join(directory, 'proxy'), upstream),
     gateway: () => startGatewayContestant('gateway', PROXY_CORE, directory, upstream, small),
+    'gateway-limits': () =>
+      startGatewayContestant('gateway-limits', PROXY_CORE, directory, upstream, { ...small, policies: 10 }),
+    'gateway-cache': () =>
+      startGatewayContestant('gateway-cache', PROXY_CORE, directory, upstream, { ...small, cache: true }),
+    'gateway-store': async () => {
+      const store = await startBenchRedis(UPSTREAM_CORE);
+      stops.push(store.stop);
+      const size = { ...small, policies: 10, store: store.url };
+      return startGatewayContestant('gateway-store', PROXY_CORE, directory, upstream, size);
+    },
     'gateway-large': () => startGatewayContestant('gateway-large', PROXY_CORE, directory, upstream, large),
   };
   const contestants = new Map<string, Contestant>();
   for (const name of names) contestants.set(name, await start[name]());
   const stop = async () => {
     await Promise.all([...contestants.values()].map((contestant) => contestant.stop()));
+    await Promise.all(stops.map((stop) => stop()));
     await upstream.stop();
   };
   return { contestants, stop };
@@ -139,8 +153,10 @@ async function runGatewayBench(): Promise<boolean> {
 }
 
 const [which, ...rest] = process.argv.slice(2);
-const isMet =
-  which === 'cluster'
-    ? await (await import('./cluster/cluster-bench.ts')).runClusterBench(rest)
-    : await runGatewayBench();
+const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
+  cluster: async () => (await import('./cluster/cluster-bench.ts')).runClusterBench(rest),
+  cache: async () => (await import('./cache/cache-bench.ts')).runCacheBench(),
+  checks: async () => (await import('./checks/checks-bench.ts')).runChecksBench(),
+};
+const isMet = await (BENCHES[which ?? ''] ?? runGatewayBench)();
 process.exitCode = isMet ? 0 : 1;

@@ -5,7 +5,14 @@ import { holdStreams, type Machinery, runClosedLoad, runLoad } from './load-clie
 import { requestBody } from './payloads.ts';
 import { cpuSeconds, residentBytes } from './process.ts';
 
-export type ContestantName = 'direct' | 'nginx' | 'gateway' | 'gateway-large';
+export type ContestantName =
+  | 'direct'
+  | 'nginx'
+  | 'gateway'
+  | 'gateway-large'
+  | 'gateway-limits'
+  | 'gateway-cache'
+  | 'gateway-store';
 
 export interface Figure {
   readonly title: string;
@@ -180,6 +187,41 @@ export const SCENARIOS: readonly Scenario[] = [
     contestants: ['gateway', 'gateway-large'],
     against: 'gateway',
     figures: throughputFigures('requests, with 2,000 configs and 10,000 keys', 0.95),
+    run: throughput('unary', 300),
+  },
+  {
+    id: 'limits',
+    warmUpRequests: WARM_UP_REQUESTS,
+    contestants: ['gateway', 'gateway-limits'],
+    against: 'gateway',
+    figures: [
+      { title: 'requests with ten policies that match, in memory/s', digits: 0, compare: 'ratio' },
+      {
+        title: 'the same, CPU us each',
+        digits: 1,
+        compare: 'difference',
+        goal: { text: '<= 3 us added', met: (added) => added <= 3 },
+      },
+    ],
+    run: throughput('unary', 300),
+  },
+  {
+    id: 'cache',
+    warmUpRequests: WARM_UP_REQUESTS,
+    contestants: ['gateway', 'gateway-cache'],
+    against: 'gateway',
+    figures: [
+      { title: 'requests of 300 B that are cache hits/s', digits: 0, compare: 'ratio' },
+      { title: 'the same, CPU us each', digits: 1, compare: 'ratio' },
+    ],
+    run: throughput('unary', 300),
+  },
+  {
+    id: 'store',
+    warmUpRequests: WARM_UP_REQUESTS,
+    contestants: ['gateway-limits', 'gateway-store'],
+    against: 'gateway-limits',
+    figures: throughputFigures('requests with ten policies that match, counted in a Redis on loopback', 0.6),
     run: throughput('unary', 300),
   },
   latency,

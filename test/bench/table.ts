@@ -4,7 +4,15 @@ import type { ContestantName, Figure, Scenario } from './scenarios.ts';
 /** Values of one scenario: by contestant, a list of rounds, each with a value per figure. */
 export type Rounds = ReadonlyMap<ContestantName, readonly (readonly (number | undefined)[])[]>;
 
-export const COLUMNS: readonly ContestantName[] = ['direct', 'nginx', 'gateway', 'gateway-large'];
+export const COLUMNS: readonly ContestantName[] = [
+  'direct',
+  'nginx',
+  'gateway',
+  'gateway-large',
+  'gateway-limits',
+  'gateway-cache',
+  'gateway-store',
+];
 
 /** The middle value; of an even number, the mean of the middle two. */
 export function median(values: readonly number[]): number | undefined {

@@ -44,6 +44,18 @@ export class GatewayReplica {
     return this.#process;
   }
 
+  /** Of its API. */
+  get origin(): string {
+    return `http://127.0.0.1:${this.#ports.api}`;
+  }
+
+  /** Value of the first series of a metric; undefined: there is none. */
+  async metric(name: string): Promise<number | undefined> {
+    const text = await (await fetch(this.#admin('/metrics'))).text();
+    const line = text.split('\n').find((one) => one.startsWith(`${name} `) || one.startsWith(`${name}{`));
+    return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1));
+  }
+
   /** Where its volume is mounted. */
   get snapshotDir(): string {
     return join(this.#options.folder, 'snapshot');
@@ -53,7 +65,12 @@ export class GatewayReplica {
   async start(): Promise<void> {
     const { release, kubeconfig, folder, flags = [] } = this.#options;
     const { api, admin } = this.#ports;
-    const own = [`--admin-host=${this.#place.address}`, `--port=${api}`, `--admin-port=${admin}`];
+    const own = [
+      `--replica-name=${this.name}`,
+      `--admin-host=${this.#place.address}`,
+      `--port=${api}`,
+      `--admin-port=${admin}`,
+    ];
     this.#process = run(release, 'gateway', { kubeconfig, folder, flags: [...own, ...flags] });
     const portIn = async (field: string) => new URL(await this.process.told('listening', field)).port;
     this.#ports = { api: await portIn('api'), admin: await portIn('admin') };
@@ -90,7 +107,7 @@ export class GatewayReplica {
 
   /** A chat of the bearer of a key. Its word is the body where it is no answer. */
   async ask(key: string, headers: Readonly<Record<string, string>> = {}): Promise<Asked> {
-    const response = await fetch(`http://127.0.0.1:${this.#ports.api}/v1/chat/completions`, {
+    const response = await fetch(`${this.origin}/v1/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers },
       body: JSON.stringify({ model: 'any', messages: [{ role: 'user', content: 'hello' }] }),

@@ -4,6 +4,7 @@
  */
 import { mkdirSync } from 'node:fs';
 import type { Cluster } from '../cluster/cluster.ts';
+import { freePorts } from '../cluster/free-ports.ts';
 import { waitFor } from '../fakes/wait-for.ts';
 import type { Release } from '../helm/helm.ts';
 import { at } from '../helm/manifest.ts';
@@ -20,6 +21,10 @@ export interface StageOptions {
   readonly operators?: readonly string[];
   /** How operators reach the API server. Default: directly. */
   readonly operatorOrigin?: string;
+  /** Of the chart, besides the stage's own. */
+  readonly values?: object;
+  /** Gateways find the control plane of the first operator. */
+  readonly hasControlPlane?: boolean;
 }
 
 export interface Condition {
@@ -46,9 +51,12 @@ export class Stage {
   #gateways: readonly GatewayReplica[] = [];
   #operatorKubeconfig = '';
 
-  constructor(cluster: Cluster, namespace: string, tenant: string) {
+  #controlPort = 0;
+
+  constructor(cluster: Cluster, namespace: string, tenant: string, values: object = {}) {
     this.cluster = cluster;
-    this.release = { name: RELEASE, namespace, values: { watchNamespaces: [tenant], snapshot: { maxShards: 2 } } };
+    const own = { watchNamespaces: [tenant], snapshot: { maxShards: 2 } };
+    this.release = { name: RELEASE, namespace, values: { ...own, ...values } };
     this.tenant = tenant;
     this.folder = makeFolder();
   }
@@ -70,13 +78,16 @@ export class Stage {
   }
 
   /** Called by `startStage`. */
-  async start({ gateways = 3, operators = ['operator-0'], operatorOrigin }: StageOptions): Promise<void> {
+  async start(options: StageOptions): Promise<void> {
+    const { gateways = 3, operators = ['operator-0'], operatorOrigin, hasControlPlane = false } = options;
+    if (hasControlPlane) [this.#controlPort = 0] = await freePorts(1);
     await this.cluster.installCrds();
     await grant(this.cluster, this.release);
     this.#operatorKubeconfig = await kubeconfigOf(this, 'operator', operatorOrigin);
     const kubeconfig = await kubeconfigOf(this, 'gateway');
     const names = Array.from({ length: gateways }, (_, index) => `gateway-${index}`);
-    this.#gateways = names.map((name) => this.newGateway(name, kubeconfig));
+    const flags = hasControlPlane ? [`--operator-url=http://127.0.0.1:${this.#controlPort}`] : [];
+    this.#gateways = names.map((name) => this.newGateway(name, kubeconfig, flags));
     await Promise.all(this.#gateways.map((gateway) => gateway.start()));
     for (const gateway of this.#gateways) await this.announce(gateway);
     for (const identity of operators) this.startOperator(identity);
@@ -96,7 +107,8 @@ export class Stage {
   startOperator(identity: string = 'operator-0'): Running {
     const folder = this.folder.at(identity);
     mkdirSync(folder, { recursive: true });
-    const options = { kubeconfig: this.#operatorKubeconfig, folder, flags: [`--identity=${identity}`] };
+    const flags = [`--identity=${identity}`, `--api-port=${this.#controlPort}`];
+    const options = { kubeconfig: this.#operatorKubeconfig, folder, flags };
     const operator = run(this.release, 'operator', options);
     this.operators.set(identity, operator);
     return operator;
@@ -164,7 +176,12 @@ export class Stage {
 
 /** Resolves when every operator is ready, and every gateway listens. */
 export async function startStage(cluster: Cluster, options: StageOptions = {}): Promise<Stage> {
-  const stage = new Stage(cluster, await cluster.namespace('gateways'), await cluster.namespace('team'));
+  const stage = new Stage(
+    cluster,
+    await cluster.namespace('gateways'),
+    await cluster.namespace('team'),
+    options.values,
+  );
   try {
     await stage.start(options);
   } catch (error) {

@@ -36,6 +36,12 @@ export function apiKey(name: string, spec: object = {}): Manifest {
   return object('ApiKey', name, { type: 'workspace-service', ...spec });
 }
 
+/** A budget of tokens of every key, with an alert. */
+export function tokenBudget(name: string, spec: object = {}): Manifest {
+  const groups = { conditions: [{ key: 'api_key', value: '*' }], group_by: [{ key: 'api_key' }] };
+  return object('UsageLimitPolicy', name, { type: 'tokens', credit_limit: 1000, ...groups, ...spec });
+}
+
 /** An Integration `stored`, whose credential is in the Secret `credential`. */
 export function integration(): Manifest {
   const mapping = { target_field: 'api_key', secret_name: 'credential', secret_key: 'value' };

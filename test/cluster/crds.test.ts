@@ -8,7 +8,7 @@ import { describeCluster } from './describe-cluster.ts';
 
 const REPOSITORY = join(import.meta.dirname, '..', '..');
 const CRDS = join(REPOSITORY, 'crds', 'generated');
-const EXAMPLES = join(REPOSITORY, 'crds', 'examples');
+const EXAMPLES = readdirSync(join(REPOSITORY, 'crds', 'examples')).filter((name) => name !== 'gitops');
 const API = 'modelgateway.dev/v1alpha1';
 
 let namespace = '';
@@ -25,8 +25,10 @@ async function report(
   name: string,
   conditions: Readonly<Record<string, 'True' | 'False'>>,
   observed: number,
+  fields: object = {},
 ): Promise<void> {
   const status = {
+    ...fields,
     observedGeneration: observed,
     conditions: Object.entries(conditions).map(([type, value]) => ({
       type,
@@ -92,14 +94,14 @@ describeCluster('the CRDs on a real API server', () => {
     expect(await kubectl('explain', 'gak.spec.secret_name')).toContain('Secret of the same namespace');
   });
 
-  it.each(['quickstart', 'cluster'])('the example %s is taken', async (name) => {
+  it.each(EXAMPLES)('the example %s is taken', async (name) => {
     const own = await cluster().namespace('example');
-    const manifests = (
-      await cluster().kubectl(['apply', '--dry-run=client', '-o', 'json', '-f', join(EXAMPLES, name)])
-    ).replaceAll(/"namespace": "[^"]+"/g, `"namespace": "${own}"`);
-    const applied = await cluster().kubectl(['apply', '-f', '-', '-n', own], manifests);
-    for (const { singular } of KINDS)
-      expect(applied).toMatch(new RegExp(`^${singular}\\.modelgateway\\.dev/\\S+ created$`, 'm'));
+    const directory = join(REPOSITORY, 'crds', 'examples', name);
+    const list = JSON.parse(await cluster().kubectl(['apply', '--dry-run=client', '-o', 'json', '-f', directory]));
+    const objects = (list.items as { kind: string; metadata: object }[]).filter(({ kind }) => kind !== 'Namespace');
+    const items = objects.map((object) => ({ ...object, metadata: { ...object.metadata, namespace: own } }));
+    const applied = await cluster().kubectl(['apply', '-f', '-', '-n', own], JSON.stringify({ ...list, items }));
+    expect(applied.match(/ created$/gm)?.length).toBe(items.length);
   });
 
   it('an unknown field is refused, by name and by place', async () => {
@@ -141,8 +143,10 @@ describeCluster('the CRDs on a real API server', () => {
   });
 
   it('columns show what matters, and more with -o wide', async () => {
-    await apply(apiKey('columns', { expires_at: '2027-01-01T00:00:00Z' }));
-    await report('columns', { Accepted: 'True', ResolvedRefs: 'True', Programmed: 'False', Ready: 'False' }, 1);
+    await apply(apiKey('columns'));
+    await report('columns', { Accepted: 'True', ResolvedRefs: 'True', Programmed: 'False', Ready: 'False' }, 1, {
+      expires_at: '2027-01-01T00:00:00Z',
+    });
     const shown = row(await kubectl('get', 'gak', 'columns'));
     expect(shown).toMatchObject({
       NAME: 'columns',
@@ -160,12 +164,23 @@ describeCluster('the CRDs on a real API server', () => {
 
   it('kubectl get modelgateway lists every kind', async () => {
     const spec = { provider: 'simulator' };
-    for (const kind of ['GatewayConfig', 'Integration']) {
-      await apply({ apiVersion: API, kind, metadata: { name: 'listed' }, spec });
-    }
-    await apply(apiKey('listed'));
+    const about = { conditions: [{ key: 'workspace_id', value: '*' }], group_by: [{ key: 'api_key' }] };
+    const specs = {
+      GatewayConfig: spec,
+      Integration: spec,
+      ApiKey: { type: 'workspace-service' },
+      RateLimitPolicy: { type: 'requests', unit: 'rpm', value: 1, ...about },
+      UsageLimitPolicy: { type: 'cost', credit_limit: 1, ...about },
+      Workspace: {},
+      Guardrail: { checks: [{ id: 'notNull' }] },
+      Prompt: { string: 'Hello' },
+      PromptPartial: { string: 'Hello' },
+    };
+    for (const [kind, its] of Object.entries(specs))
+      await apply({ apiVersion: API, kind, metadata: { name: 'listed' }, spec: its });
     const names = (await kubectl('get', 'modelgateway', '-o', 'name')).split('\n');
-    for (const { singular } of KINDS) expect(names).toContain(`${singular}.modelgateway.dev/listed`);
+    for (const { singular } of KINDS.filter(({ kind }) => Object.hasOwn(specs, kind)))
+      expect(names).toContain(`${singular}.modelgateway.dev/listed`);
   });
 
   it('the status is a subresource: writing it leaves the generation, writing the spec leaves the status', async () => {

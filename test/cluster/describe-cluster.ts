@@ -14,6 +14,8 @@ declare module 'vitest' {
 
 export interface LeftOut {
   readonly suite: string;
+  /** What it needs as a whole; default: a cluster. */
+  readonly needs?: string;
   /** Why, for each part that is missing. */
   readonly reasons: readonly string[];
 }

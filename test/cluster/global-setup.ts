@@ -59,11 +59,15 @@ function leftOut({ vitest }: TestProject): LeftOut[] {
 
 /** One line a suite, then one for each reason. */
 export function leftOutLines(suites: readonly LeftOut[]): string[] {
-  if (suites.length === 0) return [];
+  const byNeed = Map.groupBy(suites, ({ needs = 'a cluster' }) => needs);
+  return [...byNeed].flatMap(([needs, some]) => linesOf(needs, some));
+}
+
+function linesOf(needs: string, suites: readonly LeftOut[]): string[] {
   const reasons = new Set(suites.flatMap((suite) => suite.reasons));
   return [
     '',
-    `LEFT OUT: ${suites.length} ${suites.length === 1 ? 'suite needs' : 'suites need'} a cluster that this machine cannot start`,
+    `LEFT OUT: ${suites.length} ${suites.length === 1 ? 'suite needs' : 'suites need'} ${needs} that this machine cannot start`,
     ...suites.map(({ suite }) => `  - ${suite}`),
     ...[...reasons].map((reason) => `  ${reason}`),
   ];

@@ -160,6 +160,20 @@ describe('the address of this machine', () => {
 describe('the last lines', () => {
   it('are none where nothing was left out', () => expect(leftOutLines([])).toEqual([]));
 
+  it('tell apart what suites need', () => {
+    const redis = { suite: 'b', needs: 'a Redis', reasons: ['no redis-server: apt-get install redis-server'] };
+    expect(leftOutLines([{ suite: 'a', reasons: ['etcd: none'] }, redis])).toEqual([
+      '',
+      'LEFT OUT: 1 suite needs a cluster that this machine cannot start',
+      '  - a',
+      '  etcd: none',
+      '',
+      'LEFT OUT: 1 suite needs a Redis that this machine cannot start',
+      '  - b',
+      '  no redis-server: apt-get install redis-server',
+    ]);
+  });
+
   it('give each reason once', () => {
     const reasons = ['etcd: none', 'helm: none'];
     expect(

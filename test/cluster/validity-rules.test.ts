@@ -3,6 +3,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { CATALOG } from '#gateway/catalog.ts';
 import { check } from '#operator/compile/check.ts';
 import { BROKEN_RULES, CONDITIONAL, SUFFICIENT_CONFIGS } from '../crds/config-rules.ts';
+import { BROKEN_USAGE_RULES, RATE, TAKEN, USAGE, WRONG } from '../crds/limits/policies.ts';
 import { cluster } from './cluster.ts';
 import { describeCluster } from './describe-cluster.ts';
 import { CommandFailed } from './run-command.ts';
@@ -104,6 +105,23 @@ describeCluster('the validity rules on a real API server', () => {
 
   it.each(INTEGRATIONS)('kubectl apply refuses, with the words of the operator: %s', async (_title, spec) => {
     await expectSameWords(manifestOf('Integration', spec));
+  });
+
+  it.each(BROKEN_USAGE_RULES)('kubectl apply refuses, with the words of the operator: %s', async (_title, spec) => {
+    await expectSameWords(manifestOf('UsageLimitPolicy', spec));
+  });
+
+  it.each(['RateLimitPolicy', 'UsageLimitPolicy'] as const)('takes every %s that the operator takes', async (kind) => {
+    const items = TAKEN[kind].map((spec) => manifestOf(kind, spec));
+    expect(items.map((manifest) => operatorSays(manifest)).filter((said) => said !== '')).toEqual([]);
+    expect(await serverSays({ apiVersion: 'v1', kind: 'List', items })).toBe('');
+  });
+
+  it.each(['RateLimitPolicy', 'UsageLimitPolicy'] as const)('refuses each wrong %s at its field', async (kind) => {
+    for (const [part, path] of WRONG[kind]) {
+      const said = await serverSays(manifestOf(kind, { ...(kind === 'RateLimitPolicy' ? RATE : USAGE), ...part }));
+      expect(said, JSON.stringify(part)).toContain(path === 'spec' ? 'unknown field' : path.replace(/\[\d+\]$/, ''));
+    }
   });
 
   it('a rule holds in the targets too, and the server names the level', async () => {

@@ -295,6 +295,8 @@ export const KEYS: readonly KeyCase[] = [
     valid: [
       { mode: 'single' },
       { mode: 'single', cb_config: CIRCUIT, stream_delivery: 'whole', stream_idle_timeout: 5000 },
+      { mode: 'single', concurrency: { max_in_flight: 5 } },
+      { mode: 'single', concurrency: { max_in_flight: 5, max_queued: 100, max_wait_ms: 500 } },
     ],
     invalid: [
       [{}, 'config.strategy.mode', 'is required: one of "single", "loadbalance", "fallback", "conditional"'],
@@ -310,6 +312,17 @@ export const KEYS: readonly KeyCase[] = [
         'must be one of "live", "whole", got "all"',
       ],
       [strategy({ stream_idle_timeout: 0 }), 'config.strategy.stream_idle_timeout', 'must be at least 1, got 0'],
+      [strategy({ concurrency: {} }), 'config.strategy.concurrency.max_in_flight', 'is required: an integer'],
+      [
+        strategy({ concurrency: { max_in_flight: 0 } }),
+        'config.strategy.concurrency.max_in_flight',
+        'must be at least 1, got 0',
+      ],
+      [
+        strategy({ concurrency: { max_in_flight: 1, queue: 2 } }),
+        'config.strategy.concurrency',
+        /^unknown key "queue"/,
+      ],
       [strategy({ conditions: [] }, 'conditional'), 'config.strategy.conditions', 'must have at least 1 item, got 0'],
       [
         strategy({ conditions: [{ then: 'a' }] }, 'conditional'),

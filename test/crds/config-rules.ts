@@ -113,6 +113,12 @@ export const BROKEN_RULES: readonly (readonly [
     'is for mode "loadbalance" only',
   ],
   [
+    'a cap on requests in flight beside targets',
+    { strategy: { mode: 'fallback', concurrency: { max_in_flight: 1 } }, targets },
+    'config.strategy.concurrency',
+    'is for a config without targets: its children do not inherit it',
+  ],
+  [
     'all weights 0',
     { strategy: { mode: 'loadbalance' }, targets: targets.map((target) => ({ ...target, weight: 0 })) },
     'config.targets',

@@ -9,16 +9,22 @@ import { customResourceDefinition } from '#crds/generate/crd.ts';
 import { errorsReference } from '#crds/generate/errors-reference.ts';
 import { jsonSchemaOf } from '#crds/generate/json-schema.ts';
 import { outputs, staleFiles, writeFiles } from '#crds/generate/outputs.ts';
+import { pricesReference } from '#crds/generate/prices-reference.ts';
 import { reference } from '#crds/generate/reference.ts';
 import { NotStructural, structuralSchema } from '#crds/generate/structural.ts';
 import { KINDS } from '#crds/kinds/kinds.ts';
+import { CHECKS } from '#gateway/checks/checks.ts';
 import { ERRORS } from '#gateway/errors.ts';
+import { PROVIDERS } from '#gateway/providers/registry.ts';
 
 type Node = Record<string, unknown>;
 const FREE = 'x-kubernetes-preserve-unknown-fields';
 
 const rows = Object.entries(ERRORS).map(([code, [status, type, fix]]) => ({ code, status, type, fix }));
-const files = outputs(KINDS, rows);
+const prices = [...PROVIDERS.values()].flatMap(({ name, models }) =>
+  models === undefined ? [] : [{ name, ...models }],
+);
+const files = outputs(KINDS, rows, prices, CHECKS);
 
 function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -117,7 +123,7 @@ describe.each(KINDS)('CRD of $kind', ({ kind, plural, singular, shortName, celRu
 
   test('every field of the spec says what it means', () => {
     const fields = all.filter(([path]) => path.startsWith('.spec.') && /\.\w+$/.test(path));
-    expect(fields.length).toBeGreaterThan(5);
+    expect(fields.length).toBeGreaterThan(4);
     for (const [path, node] of fields) expect(node.description, path).toBeTypeOf('string');
   });
 
@@ -241,6 +247,8 @@ describe('reference', () => {
     '| `before_request_hooks[].checks[].parameters` (required) | object of any keys |',
     '| `input_guardrails` | list of string or object |',
     '| `defaults.allow_config_override` | boolean |  | `true` |',
+    '| `variables` | object of objects | at most 256 keys |',
+    '| `variables.*.required` | boolean |  | `false` |',
     '| `expires_at` | date-time |',
     '| `secret_mappings[].value_format` | `string`, `json` |  | `"string"` |',
   ])('%s', (row) => expect(text).toContain(row));
@@ -257,6 +265,32 @@ test('errors.md has every code once, by status', () => {
   const found = [...text.matchAll(/^\| `(\w+)` \| (\d+) \|/gm)].map(([, code, status]) => [code, Number(status)]);
   expect(found.map(([code]) => code).sort()).toEqual(Object.keys(ERRORS).sort());
   expect(found.map(([, status]) => status)).toEqual(found.map(([, status]) => status).sort());
+});
+
+describe('prices.md', () => {
+  const text = pricesReference(prices);
+
+  test.each([
+    '## openai',
+    '2026-10-13, https://developers.openai.com/api/docs/pricing',
+    '| gpt-4o | 2.5 | 1.25 |  | 10 |  |  | 128000 | 16384 |',
+    '| ... above 272000 | 4 | 0.4 | 5 | 15 |  |  |  |  |',
+    '`gpt-5.6` is `gpt-5.6-sol`.',
+    '| claude-sonnet-4-6 | 3 | 0.3 | 3.75 | 6 | 15 | 1000000 | 128000 |',
+    '| every name | 10 | 1 | 20 |  | 256 |',
+  ])('says %s', (line) => expect(text.split('\n').some((each) => each.startsWith(line))).toBe(true));
+
+  test('names every model once', () => {
+    for (const { rows: models } of prices)
+      for (const model of models.keys()) expect(text.split(`\n| ${model} |`), model).toHaveLength(2);
+  });
+
+  test('every row has as many cells as its table has titles', () => {
+    for (const table of text.split('## ').slice(1)) {
+      const lines = table.split('\n').filter((line) => line.startsWith('|'));
+      expect(new Set(lines.map((line) => line.split('|').length)).size).toBe(1);
+    }
+  });
 });
 
 describe('generated files', () => {

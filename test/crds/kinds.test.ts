@@ -23,7 +23,9 @@ describe('the table of kinds', () => {
     }
     for (const { kind, plural, singular } of KINDS) {
       expect(singular).toBe(kind.toLowerCase());
-      expect(plural).toBe(`${singular}s`);
+      expect(plural).toBe(
+        singular.endsWith('y') && !singular.endsWith('key') ? singular.replace(/y$/, 'ies') : `${singular}s`,
+      );
     }
   });
 
@@ -32,6 +34,14 @@ describe('the table of kinds', () => {
       ['GatewayConfig', 'gwc'],
       ['Integration', 'gint'],
       ['ApiKey', 'gak'],
+      ['RateLimitPolicy', 'rlp'],
+      ['UsageLimitPolicy', 'ulp'],
+      ['Workspace', 'gws'],
+      ['Guardrail', 'grd'],
+      ['Prompt', 'gpr'],
+      ['PromptPartial', 'gpp'],
+      ['PromptVersion', 'gpv'],
+      ['PromptGroup', 'gpg'],
     ]);
   });
 
@@ -66,6 +76,14 @@ describe('envelope', () => {
     expect(ANNOTATIONS).toEqual({
       allowedWorkspaces: 'modelgateway.dev/allowed-workspaces',
       isDefault: 'modelgateway.dev/default',
+      defaultGuardrail: 'modelgateway.dev/default-guardrail',
+      resetUsage: 'modelgateway.dev/reset-usage',
+      purgeCache: 'modelgateway.dev/purge-cache',
+      rotate: 'modelgateway.dev/rotate',
+      publishedVersion: 'modelgateway.dev/published-version',
+      versionLabels: 'modelgateway.dev/version-labels',
+      published: 'modelgateway.dev/published',
+      labels: 'modelgateway.dev/labels',
     });
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MAX_PATTERN_BYTES, MAX_QUERY_DEPTH, parseQuery, QueryError } from '#crds/config/query.ts';
+import { MAX_QUERY_DEPTH, parseQuery, QueryError } from '#crds/config/query.ts';
+import { MAX_PATTERN_BYTES } from '#crds/config/re2.ts';
 
 function refusal(query: unknown): QueryError {
   try {

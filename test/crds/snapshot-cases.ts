@@ -37,6 +37,15 @@ export function configRecord(index: number): Snapshot['configs'][number] {
   };
 }
 
+const LIMITED = {
+  namespace: 'team-a',
+  path: '',
+  label: 'a limit',
+  workspace: 'team-a',
+  conditions: [{ key: 'model', values: ['*'], excludes: ['@openai/gpt-4o'] }],
+  group_by: ['api_key'],
+};
+
 export const SNAPSHOT: Snapshot = {
   ...NO_RECORDS,
   settings: { organisation_namespace: 'model-gateway', request_hosts: ['https://llm.example'] },
@@ -64,6 +73,59 @@ export const SNAPSHOT: Snapshot = {
     },
   ],
   keys: [keyRecord(1), keyRecord(2), { ...keyRecord(3), expires_at_ms: 1_800_000_000_000 }],
+  guardrails: [
+    {
+      namespace: 'team-a',
+      name: 'no-secrets',
+      shared_with: [],
+      default_for: ['output'],
+      checks: [{ id: 'default.secrets', parameters: {} }],
+      deny: true,
+      async: false,
+      sequential: false,
+      on_error: 'deny',
+      on_fail: { value: -5 },
+    },
+  ],
+  rate_limits: [
+    {
+      ...LIMITED,
+      kind: 'RateLimitPolicy',
+      name: 'minute',
+      id: 'uid-minute',
+      type: 'requests',
+      unit: 'rpm',
+      value: 100,
+    },
+  ],
+  usage_limits: [
+    {
+      ...LIMITED,
+      kind: 'UsageLimitPolicy',
+      name: 'budget',
+      id: 'uid-budget',
+      type: 'cost',
+      credit_limit: 12.5,
+      alert_threshold: 10,
+      reset: { every: 'days', days: 30, anchor_ms: 1_800_000_000_000 },
+      on_unavailable: 'deny',
+      reset_token: 'again',
+      group_reset_tokens: { 'team-a': 'once' },
+    },
+  ],
+  workspaces: [{ namespace: 'model-gateway', name: 'team-a', metadata: { cost_centre: '12' } }],
+  prompts: [
+    {
+      ...{ kind: 'Prompt', namespace: 'team-a', name: 'greeting', uid: 'uid-greeting', shared_with: [] },
+      ...{ live: 1, latest: 2, labels: { staging: 2 } },
+    },
+  ],
+  prompt_versions: [
+    {
+      ...{ namespace: 'team-a', name: 'prompt.greeting.v1', of: 'Prompt', prompt: 'greeting', version: 1 },
+      content: '{"string":"Hi {{name}}"}',
+    },
+  ],
   refused: [
     { kind: 'GatewayConfig', namespace: 'team-a', name: 'broken', reason: 'Invalid', message: 'spec needs ...' },
   ],

@@ -10,6 +10,7 @@ import {
   MAX_SHARD_BYTES,
   type SnapshotIndex,
 } from '#crds/snapshot/index-document.ts';
+import { NO_RECORDS } from '../fakes/no-records.ts';
 import {
   configRecord,
   EMPTY,
@@ -21,6 +22,8 @@ import {
   snapshots,
 } from './snapshot-cases.ts';
 
+const { credentials: _credentials, keys: _keys, ...NO_ROUTES } = NO_RECORDS;
+const NO_ROUTING = JSON.stringify(NO_ROUTES);
 const indexOf = ({ index }: EncodedSnapshot) => JSON.parse(index) as SnapshotIndex;
 
 function refusal(encoded: EncodedSnapshot, memory?: ShardMemory): string {
@@ -240,14 +243,14 @@ describe('refused', () => {
   });
 
   test.each([
-    ['{"format":2}', 'unknown format 2: this version reads format 1'],
-    ['{"format":2,"whatever":true}', 'unknown format 2: this version reads format 1'],
-    ['{}', 'unknown format missing: this version reads format 1'],
-    ['null', 'unknown format missing: this version reads format 1'],
+    ['{"format":1}', 'unknown format 1: this version reads format 2'],
+    ['{"format":3,"whatever":true}', 'unknown format 3: this version reads format 2'],
+    ['{}', 'unknown format missing: this version reads format 2'],
+    ['null', 'unknown format missing: this version reads format 2'],
     ['{', 'index is not JSON'],
     ['', 'index is not JSON'],
     [
-      '{"format":1}',
+      '{"format":2}',
       'index.generation is required: an integer; index.hash is required: a string; index.shards is required: a list',
     ],
   ])('index %s', (index, message) => expect(refusal({ ...encoded, index })).toBe(message));
@@ -257,16 +260,8 @@ describe('refused', () => {
     ['no JSON', forged('keys-0', '{'), 'shard keys-0 is not JSON'],
     ['no object', forged('keys-0', '[]'), /^shard keys-0: must be an object, got a list/],
     ['a wrong record', forged('keys-0', '{"keys":[{}]}'), /^shard keys-0:\.keys\[0\]\.namespace is required/],
-    [
-      'a digest in a ConfigMap',
-      forged('snapshot-0', '{"configs":[],"integrations":[],"refused":[],"keys":[]}'),
-      /unknown key "keys"/,
-    ],
-    [
-      'no settings',
-      forged('snapshot-0', '{"configs":[],"integrations":[],"refused":[]}'),
-      'settings must be in one shard, are in 0',
-    ],
+    ['a digest in a ConfigMap', forged('snapshot-0', NO_ROUTING.replace('}', ',"keys":[]}')), /unknown key "keys"/],
+    ['no settings', forged('snapshot-0', NO_ROUTING), 'settings must be in one shard, are in 0'],
     ['a bomb', forged('keys-0', gzipSync(Buffer.alloc(65 * 1024 * 1024, ' '))), 'too large: more than 64 MiB unpacked'],
     [
       'a shard named twice',

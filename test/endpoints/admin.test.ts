@@ -132,7 +132,7 @@ describe('a gateway without a configuration', () => {
       const ready = await fetch(`${gateway.adminOrigin}/readyz`);
       expect([ready.status, await ready.text()]).toEqual([503, expect.stringMatching(/\w+ \w+/)]);
       const none = await fetch(`${gateway.adminOrigin}/config`);
-      expect([none.status, await none.json()]).toEqual([200, { generation: 0, hash: '', loaded_at: null, format: 1 }]);
+      expect([none.status, await none.json()]).toEqual([200, { generation: 0, hash: '', loaded_at: null, format: 2 }]);
       const objects = await fetch(`${gateway.adminOrigin}/config?objects`);
       expect([objects.status, await objects.text()]).toEqual([200, '']);
       expect((await fetch(`${gateway.origin}/v1/models`)).status).toBe(503);

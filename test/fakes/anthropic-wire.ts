@@ -10,6 +10,8 @@ export interface AnthropicUsage {
   readonly output_tokens: number;
   readonly cache_read_input_tokens?: number;
   readonly cache_creation_input_tokens?: number;
+  readonly cache_creation?: Readonly<Record<string, number>>;
+  readonly output_tokens_details?: Readonly<Record<string, number>>;
 }
 
 export interface AnthropicAnswer {

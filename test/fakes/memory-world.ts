@@ -8,6 +8,7 @@ import { conditionOf, type ObjectStatus } from '#operator/compile/status.ts';
 import { parseFile } from '#operator/source/directory/parse-file.ts';
 import { readDocument } from '#operator/source/directory/read-document.ts';
 import type { Manifest, SecretObject, World, WorldSettings } from '#operator/world.ts';
+import { withVersions } from './written-versions.ts';
 
 export interface Pass {
   readonly snapshot: Snapshot;
@@ -47,18 +48,19 @@ export function complaintsOf(statuses: readonly ObjectStatus[]): string[] {
   );
 }
 
-/** Remembers what an operator would: last good versions, and Secrets that it made. */
+/** Remembers what an operator would: last good versions, and the Secrets and versions of prompts that it made. */
 export class MemoryWorld {
   readonly #settings: WorldSettings;
   readonly #generated: SecretObject[] = [];
   #lastGood: Parameters<typeof compile>[1] = new Map();
+  #versions: readonly Manifest[] = [];
   #secrets: readonly SecretObject[] = [];
 
   constructor(settings: Partial<WorldSettings> = {}) {
     this.#settings = { organisationNamespace: 'model-gateway', requestHosts: [], ...settings };
   }
 
-  /** Compiles text as the whole world; keys that are missing are made. */
+  /** Compiles text as the whole world; keys and versions that are missing are made. */
   compile(yaml: string): Pass {
     const { manifests, secrets } = readText(yaml);
     const first = this.#pass(manifests, secrets);
@@ -66,14 +68,18 @@ export class MemoryWorld {
       const values = new Map([[KEY_FIELD, newKey()]]);
       this.#generated.push({ namespace, name, values, place: undefined, refused: undefined, generated: true });
     }
-    const { snapshot, statuses, lastGood } = first.lacking.length > 0 ? this.#pass(manifests, secrets) : first;
+    this.#versions = withVersions(this.#versions, first.versions);
+    const { lacking, versions } = first;
+    const isWhole = lacking.length + versions.lacking.length + versions.unmarked.length === 0;
+    const { snapshot, statuses, lastGood } = isWhole ? first : this.#pass(manifests, secrets);
     this.#lastGood = lastGood;
     return { snapshot, statuses };
   }
 
   #pass(manifests: readonly Manifest[], written: readonly SecretObject[]) {
     this.#secrets = [...written, ...this.#generated];
-    const world: World = { manifests, secrets: this.#secrets, problems: [], settings: this.#settings };
+    const all = [...manifests, ...this.#versions];
+    const world: World = { manifests: all, secrets: this.#secrets, problems: [], settings: this.#settings };
     return compile(world, this.#lastGood, { catalog: CATALOG });
   }
 

@@ -9,5 +9,8 @@ export const NO_RECORDS: Omit<Snapshot, 'settings'> = {
   rate_limits: [],
   usage_limits: [],
   workspaces: [],
+  guardrails: [],
+  prompts: [],
+  prompt_versions: [],
   refused: [],
 };

@@ -3,7 +3,7 @@ export interface WireUsage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
-  readonly prompt_tokens_details?: Readonly<Record<string, number>>;
+  readonly prompt_tokens_details?: Readonly<Record<string, number | Readonly<Record<string, number>>>>;
   readonly completion_tokens_details?: Readonly<Record<string, number>>;
 }
 

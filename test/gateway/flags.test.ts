@@ -21,6 +21,16 @@ describe('the flags of the gateway', () => {
         release: 'model-gateway',
         namespace: undefined,
         'max-shards': 16,
+        'operator-url': undefined,
+        'replica-name': undefined,
+        replicas: 1,
+        store: undefined,
+        'store-password-file': undefined,
+        'store-ca-file': undefined,
+        'store-timeout-ms': 25,
+        'cache-bytes': 67_108_864,
+        'cache-key-file': undefined,
+        'embedding-model': undefined,
         'no-api-watch': false,
         kubeconfig: undefined,
         context: undefined,
@@ -45,6 +55,12 @@ describe('the flags of the gateway', () => {
       values: { release: 'rel', namespace: 'ns', 'max-shards': 4, 'no-api-watch': true, 'grace-ms': 0 },
     });
     expect(parse(['--max-shards=8'], environment)).toMatchObject({ values: { 'max-shards': 8 } });
+  });
+
+  it.each(['0', '-1', '1.5', '10000', 'two'])('--replicas does not take %s', (count) => {
+    expect(parse(['--replicas', count])).toEqual({
+      problem: `--replicas: must be a number from 1 to 9999, not "${count}"`,
+    });
   });
 
   it.each(['1', '2', '16', '128'])('--max-shards takes %s', (count) => {

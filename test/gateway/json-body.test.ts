@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MAX_DEPTH, MAX_KEYS } from '#crds/http/json-object.ts';
 import { GatewayError } from '#gateway/errors.ts';
-import { MAX_DEPTH, MAX_KEYS, parseJsonBody } from '#gateway/json-body.ts';
+import { parseJsonBody } from '#gateway/json-body.ts';
 
 /** White space that makes a body large enough to be scanned before it is parsed. */
 const PADDING = ' '.repeat(70_000);

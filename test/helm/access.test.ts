@@ -43,7 +43,9 @@ describeHelm('every rendering', () => {
 
     it('lets the gateway read exactly what the operator publishes', () => {
       const rules = rulesOf(objects, `${prefix}-gateway`, own);
-      const follow = ['list', 'watch'].map((verb) => `${verb} configmaps/${prefix}-snapshot-index`);
+      const follow = [`${prefix}-snapshot-index`, `${prefix}-shares`].flatMap((name) =>
+        ['list', 'watch'].map((verb) => `${verb} configmaps/${name}`),
+      );
       const expected = hasToken(release) ? [...published(release, ['get']), ...follow] : [];
       expect(named(rules).sort()).toEqual(expected.sort());
       expect(rules.every(({ resourceNames }) => (resourceNames?.length ?? 0) > 0)).toBe(true);
@@ -65,7 +67,10 @@ describeHelm('every rendering', () => {
         ...Array.from({ length: maxShardsOf(release) }, (_, shard) => `${prefix}-${ACCEPTED_PREFIX}-${shard}`).flatMap(
           (name) => WRITES.map((verb) => `${verb} secrets/${name}`),
         ),
-        ...['get', 'update'].map((verb) => `${verb} leases/${prefix}-operator`),
+        ...['get', 'update'].flatMap((verb) => [
+          `${verb} leases/${prefix}-operator`,
+          `${verb} configmaps/${prefix}-shares`,
+        ]),
       ];
       expect(named(at<Rule[]>(role, 'rules') ?? []).sort()).toEqual(expected.sort());
     });
@@ -80,6 +85,17 @@ describeHelm('every rendering', () => {
   });
 });
 
+/** What the control plane does for its callers. */
+const CONTROLLED: Readonly<Record<string, readonly string[]>> = {
+  ratelimitpolicies: ['create', 'update'],
+  usagelimitpolicies: ['create', 'update'],
+  apikeys: ['create', 'update', 'delete'],
+  prompts: ['create', 'update', 'delete'],
+  promptpartials: ['create', 'update', 'delete'],
+  promptgroups: ['create', 'update', 'delete'],
+  promptversions: ['create', 'patch'],
+};
+
 /** What the operator must do in a namespace that it serves. */
 const SERVED: readonly Omit<Right, 'namespace'>[] = [
   ...KIND_RESOURCES.flatMap((resource) =>
@@ -88,16 +104,21 @@ const SERVED: readonly Omit<Right, 'namespace'>[] = [
   ...KIND_RESOURCES.flatMap((resource) =>
     ['patch'].map((verb) => ({ verb, group: 'modelgateway.dev', resource: `${resource}/status`, name: 'x' })),
   ),
-  ...['get', 'list', 'watch', 'create'].map((verb) => ({ verb, resource: 'secrets', name: 'any' })),
+  ...['get', 'list', 'watch', 'create', 'patch'].map((verb) => ({ verb, resource: 'secrets', name: 'any' })),
   { verb: 'create', group: 'events.k8s.io', resource: 'events' },
+  ...Object.entries(CONTROLLED).flatMap(([resource, verbs]) =>
+    verbs.map((verb) => ({ verb, group: 'modelgateway.dev', resource, name: 'x' })),
+  ),
 ];
 
 /** What it must never do there. */
 const NEVER: readonly Omit<Right, 'namespace'>[] = [
   ...KIND_RESOURCES.flatMap((resource) =>
-    ['create', 'update', 'patch', 'delete'].map((verb) => ({ verb, group: 'modelgateway.dev', resource, name: 'x' })),
+    ['create', 'update', 'patch', 'delete', 'deletecollection']
+      .filter((verb) => !CONTROLLED[resource]?.includes(verb))
+      .map((verb) => ({ verb, group: 'modelgateway.dev', resource, name: 'x' })),
   ),
-  ...['delete', 'update', 'patch'].map((verb) => ({ verb, resource: 'secrets', name: 'any' })),
+  ...['delete', 'update', 'deletecollection'].map((verb) => ({ verb, resource: 'secrets', name: 'any' })),
   { verb: 'get', resource: 'configmaps', name: 'any' },
   { verb: 'list', resource: 'pods' },
   { verb: 'create', resource: 'pods/exec', name: 'x' },

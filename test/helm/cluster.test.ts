@@ -6,11 +6,14 @@ import { KINDS } from '#crds/kinds/kinds.ts';
 import { snapshotObjects } from '#crds/snapshot/object-names.ts';
 import { type OwnCluster, startOwnCluster } from '../cluster/cluster.ts';
 import { describeCluster } from '../cluster/describe-cluster.ts';
+import { waitFor } from '../fakes/wait-for.ts';
 import { CHART, REPOSITORY, render } from './helm.ts';
 import { CASES, prefixOf } from './matrix.ts';
 
 /** Pods are judged by the standard on their way in; Deployments by a warning, which fails the command. */
 const RESTRICTED = ['enforce', 'warn'].map((mode) => `pod-security.kubernetes.io/${mode}=restricted`);
+/** A server that has just been told of a kind. */
+const TRY_AGAIN = 429;
 const CRD_NAMES = KINDS.map(({ plural, group }) => `${plural}.${group}`);
 /** Kinds of other projects, which a bare cluster does not have. */
 const FOREIGN = ['PodMonitor', 'PrometheusRule'];
@@ -127,7 +130,12 @@ describeCluster('the chart on a real API server', () => {
     /** Status of a request by the account of a component. */
     async function asked(component: 'operator' | 'gateway', path: string, method: 'GET' | 'POST' = 'GET', body = {}) {
       const call = { method, path, token: tokens[component], ...(method === 'POST' ? { body } : {}) };
-      return (await own.cluster.request(call)).status;
+      let status = TRY_AGAIN;
+      await waitFor(async () => {
+        ({ status } = await own.cluster.request(call));
+        return status !== TRY_AGAIN;
+      }, 'an API server that has taken in its new kinds');
+      return status;
     }
 
     beforeAll(async () => {

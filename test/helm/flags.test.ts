@@ -52,7 +52,15 @@ describeHelm('every rendering', () => {
 
 describeHelm('the defaults of the chart', () => {
   it('are those of the gateway', () => {
-    const { namespace: _namespace, release: _release, ...given } = valuesOf(GATEWAY_FLAGS, MATRIX.defaults, 'gateway');
+    const {
+      namespace: _namespace,
+      release: _release,
+      'operator-url': operatorUrl,
+      replicas,
+      ...given
+    } = valuesOf(GATEWAY_FLAGS, MATRIX.defaults, 'gateway');
+    expect(replicas).toBe(20);
+    expect(operatorUrl).toBe('http://demo-operator.gw:8789');
     const parsed = parseFlags(GATEWAY_FLAGS, { argv: [], environment: {}, takesPaths: false });
     expect(parsed).toMatchObject({ values: given });
   });
@@ -75,6 +83,10 @@ describeHelm('what is set', () => {
       'max-shards': 4,
       'admin-host': '::',
       'log-level': 'debug',
+      'api-key-prefix': 'acme-',
+      'user-api-key-rotation-period': 'monthly',
+      'user-api-key-ttl-days': 90,
+      'alert-webhook': 'https://alerts.example:8443/hook?team=a',
     });
     expect(valuesOf(OPERATOR_FLAGS, MATRIX['named namespaces'], 'operator')['watch-namespace']).toEqual([
       'team-a',
@@ -91,7 +103,29 @@ describeHelm('what is set', () => {
       'drain-ms': 600_000,
       'max-shards': 4,
       'no-api-watch': false,
+      replicas: 50,
+      store: {
+        kind: 'sentinel',
+        isTls: true,
+        nodes: [
+          { host: 'one.cache', port: 26379 },
+          { host: 'fd00:1::9', port: 26380 },
+        ],
+        master: 'master',
+        username: 'limits',
+        password: undefined,
+      },
+      'store-timeout-ms': 40,
+      'cache-bytes': 134_217_728,
+      'embedding-model': { slug: 'embedder', model: 'text-embedding-3-small' },
     });
+    expect(valuesOf(GATEWAY_FLAGS, MATRIX['a store without secrets'], 'gateway')).toMatchObject({
+      store: { kind: 'single', isTls: false, nodes: [{ host: 'redis.cache', port: 6379 }], database: 2 },
+      'store-password-file': undefined,
+      'store-ca-file': undefined,
+      'store-timeout-ms': 25,
+    });
+    expect(valuesOf(GATEWAY_FLAGS, MATRIX.minimal, 'gateway').replicas).toBe(1);
     expect(valuesOf(GATEWAY_FLAGS, MATRIX['no token'], 'gateway')['no-api-watch']).toBe(true);
   });
 });

@@ -4,7 +4,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { snapshotObjects } from '#crds/snapshot/object-names.ts';
+import { chartValues } from '#crds/chart/values.ts';
+import { environmentName } from '#crds/command/parse-flags.ts';
+import { sharesObject, snapshotObjects } from '#crds/snapshot/object-names.ts';
 import { describeHelm } from './describe-helm.ts';
 import { type Release, render } from './helm.ts';
 import { at, type Manifest, ofKind, only, type PodSpec, podSpecOf, podTemplates } from './manifest.ts';
@@ -35,6 +37,11 @@ function flag({ containers }: PodSpec, name: string): readonly string[] {
   return (containers[0]?.args ?? []).filter((arg) => arg.startsWith(prefix)).map((arg) => arg.slice(prefix.length));
 }
 
+/** As Helm takes them: null is what the chart says. */
+function withoutNull(values: object = {}): unknown {
+  return JSON.parse(JSON.stringify(values), (_key, value) => value ?? undefined);
+}
+
 function withValues(values: object): Release {
   return { name: 'demo', namespace: 'gw', values };
 }
@@ -53,7 +60,17 @@ describeHelm('every rendering', () => {
         const [item] = projected?.items ?? [];
         return { kind: configMap ? 'ConfigMap' : 'Secret', name: projected?.name, key: item?.key, file: item?.path };
       });
-      expect(found).toEqual(snapshotObjects(prefixOf(release), maxShards));
+      const [index, ...shards] = snapshotObjects(prefixOf(release), maxShards);
+      expect(found).toEqual([index, sharesObject(prefixOf(release)), ...shards]);
+    });
+
+    it('tells the gateway which of how many replicas it is', () => {
+      const { autoscaling, replicas } = chartValues.parse(withoutNull(release.values)).gateway;
+      expect(flag(gateway, 'replicas')).toEqual([String(autoscaling.enabled ? autoscaling.maxReplicas : replicas)]);
+      expect(gateway.containers[0]?.env?.[0]).toEqual({
+        name: environmentName('replica-name'),
+        valueFrom: { fieldRef: { fieldPath: 'metadata.name' } },
+      });
     });
 
     it('keeps the last good snapshot in memory, bounded', () => {
@@ -95,16 +112,33 @@ describeHelm('every rendering', () => {
       expect(service.metadata.namespace).toBe(release.namespace);
     });
 
-    it('exposes the API by the only Service, and nothing else', () => {
-      const services = ofKind(render(release), 'Service');
-      expect(services).toHaveLength(1);
-      expect(at(services[0], 'spec.ports')).toEqual([
+    it('exposes the API by its Service, and nothing else', () => {
+      const service = only(render(release), 'Service', `${prefixOf(release)}-gateway`);
+      expect(ofKind(render(release), 'Service')).toHaveLength(2);
+      expect(at(service, 'spec.ports')).toEqual([
         expect.objectContaining({ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }),
       ]);
       expect(gateway.containers[0]?.ports).toEqual([
         { name: 'http', containerPort: Number(flag(gateway, 'port')[0]), protocol: 'TCP' },
         { name: 'admin', containerPort: Number(flag(gateway, 'admin-port')[0]), protocol: 'TCP' },
       ]);
+    });
+
+    it('finds the control plane by the Service of the operator, which no one outside reaches', () => {
+      const service = only(render(release), 'Service', `${prefixOf(release)}-operator`);
+      const { name, namespace } = service.metadata;
+      expect(flag(gateway, 'operator-url')).toEqual([`http://${name}.${namespace}:8789`]);
+      expect(service['spec']).toMatchObject({
+        type: 'ClusterIP',
+        ports: [expect.objectContaining({ port: 8789, targetPort: 'api', protocol: 'TCP' })],
+      });
+      const operator = operatorOf(release);
+      expect(operator.containers[0]?.ports).toContainEqual({
+        name: 'api',
+        containerPort: Number(flag(operator, 'api-port')[0]),
+        protocol: 'TCP',
+      });
+      expect(flag(operator, 'api-host')).toEqual(flag(operator, 'admin-host'));
     });
 
     it('is asked for its health at the admin port', () => {
@@ -200,7 +234,7 @@ describeHelm('what is set', () => {
   });
 
   it('reaches the Service', () => {
-    const [service] = ofKind(render(MATRIX.everything), 'Service');
+    const service = ofKind(render(MATRIX.everything), 'Service').find(({ metadata }) => /gateway$/.test(metadata.name));
     expect(service?.metadata.annotations).toEqual({ 'cloud.example/internal': 'true' });
     expect(service?.spec).toMatchObject({
       type: 'LoadBalancer',
@@ -240,7 +274,7 @@ describeHelm('helm test', () => {
   });
 
   it('asks the Service', () => {
-    const [service] = ofKind(render(MATRIX.defaults), 'Service');
+    const service = ofKind(render(MATRIX.defaults), 'Service').find(({ metadata }) => /gateway$/.test(metadata.name));
     expect(script).toContain(`http://${service?.metadata.name}.gw/v1/models`);
   });
 

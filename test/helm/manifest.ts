@@ -39,6 +39,7 @@ export interface Container {
   readonly name: string;
   readonly image: string;
   readonly args: readonly string[];
+  readonly env?: readonly { readonly name: string; readonly value?: string; readonly valueFrom?: object }[];
   readonly securityContext?: unknown;
   readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string; readonly readOnly?: boolean }[];
   readonly [field: string]: unknown;

@@ -43,6 +43,15 @@ const everything = {
   runAsUser: 1234,
   rbac: { aggregateToDefaultRoles: true },
   snapshot: { maxShards: 4 },
+  store: {
+    url: 'rediss+sentinel://limits:@one.cache:26379,[fd00:1::9]:26380/master',
+    passwordSecret: { name: 'store', key: 'store-password' },
+    caSecret: { name: 'authority', key: 'authority.pem' },
+    timeoutMs: 40,
+  },
+  apiKeyPrefix: 'acme-',
+  userApiKey: { rotationPeriod: 'monthly', ttlDays: 90 },
+  alertWebhook: { url: 'https://alerts.example:8443/hook?team=a' },
   operator: workload,
   gateway: {
     ...workload,
@@ -54,6 +63,9 @@ const everything = {
       targetRequestsInFlight: 200,
     },
     requestHosts: ['https://llm.example:8443', 'http://[fd00::1]:8000'],
+    embeddingModel: '@embedder/text-embedding-3-small',
+    cacheBytes: '128Mi',
+    cacheKeySecret: { name: 'cache', key: 'cache-keys' },
     drain: { graceSeconds: 10, limitSeconds: 600 },
     stateSizeLimit: '128Mi',
     service: {
@@ -69,6 +81,10 @@ const everything = {
     callers: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'team-a' } } }],
     monitoring: [everywhere],
     apiServer: { cidrs: ['192.0.2.10/32', 'fd00:1::10/128'], ports: [6443] },
+    store: {
+      peers: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'cache' } } }],
+      ports: [6379, 26379, 26380],
+    },
     egress: {
       clusterCidrs: ['10.0.0.0/8', 'fd00:1::/32'],
       extra: [
@@ -110,6 +126,11 @@ export const MATRIX = {
   'a name of its own': { name: 'demo', namespace: 'gw', values: { fullnameOverride: 'edge' } },
   'the longest name': { name: 'x'.repeat(53), namespace: 'n'.repeat(63) },
   'no token': { name: 'volume-only', namespace: 'gw', values: { gateway: { apiWatch: false } } },
+  'a store without secrets': {
+    name: 'counts',
+    namespace: 'gw',
+    values: { store: { url: 'redis://redis.cache:6379/2' }, alertWebhook: { secret: { name: 'alerts' } } },
+  },
   'a port of the nodes': {
     name: 'nodes',
     namespace: 'gw',

@@ -52,6 +52,7 @@ function operatorText(): Promise<string> {
     isLeader: () => true,
     replicas: () => [],
     statusCounts: () => ({ writes: 1, failures: 1, depth: 1, adds: 1, retries: 1 }),
+    usageCounts: () => ({ alerts: 1, limited: 1, exhausted: 1 }),
   });
   metrics.pass(pass([object('a', 'unpublished')], { writeFailures: ['Secret a/b: refused'] }));
   metrics.fault(new Error('a list failed'));

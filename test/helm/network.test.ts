@@ -66,6 +66,10 @@ describeHelm('by default', () => {
   describe('an operator', () => {
     check(release, 'operator', 'ingress', [
       ['takes nothing from pods', { other: neighbour, port: 8788 }, false],
+      ['takes the control plane from gateways', { other: pod(release, 'gateway'), port: 8789 }, true],
+      ['takes nothing else from gateways', { other: pod(release, 'gateway'), port: 8788 }, false],
+      ['takes the control plane from nobody else', { other: neighbour, port: 8789 }, false],
+      ['takes it from no gateway of another namespace', { other: pod(release, 'gateway', 'x'), port: 8789 }, false],
       ['takes nothing from outside', { other: { ip: '203.0.113.9' }, port: 8788 }, false],
     ]);
     check(release, 'operator', 'egress', [
@@ -74,6 +78,7 @@ describeHelm('by default', () => {
       ['reaches no other pod', { other: stranger, port: 8788 }, false],
       ['reaches no metadata service', { other: { ip: '169.254.169.254' }, port: 80 }, false],
       ['reaches no plain port outside', { other: { ip: '203.0.113.9' }, port: 80 }, false],
+      ['reaches no webhook, as there is none', { other: { ip: '203.0.113.9' }, port: 8443 }, false],
     ]);
   });
 });
@@ -99,6 +104,12 @@ describeHelm('with everything set', () => {
       ['no pod', { other: { pod: { app: 'shop' }, namespace: 'shop' }, port: 8000 }, false],
       ['what is named besides', { other: { pod: { app: 'llm' }, namespace: 'llm' }, port: 8000 }, true],
       ['that at no other port', { other: { pod: { app: 'llm' }, namespace: 'llm' }, port: 22 }, false],
+      ['the store', { other: { pod: { app: 'redis' }, namespace: 'cache' }, port: 6379 }, true],
+      ['the sentinels', { other: { pod: { app: 'redis' }, namespace: 'cache' }, port: 26380 }, true],
+      ['nothing else where the store is', { other: { pod: { app: 'redis' }, namespace: 'cache' }, port: 80 }, false],
+      ['no store of others', { other: { pod: { app: 'redis' }, namespace: 'shop' }, port: 6379 }, false],
+      ['the operator for the control plane', { other: pod(release, 'operator'), port: 8789 }, true],
+      ['the operator for nothing else', { other: pod(release, 'operator'), port: 8788 }, false],
       ['the API server', { other: { ip: '192.0.2.10' }, port: 6443 }, true],
       ['the API server over IPv6', { other: { ip: 'fd00:1::10' }, port: 6443 }, true],
       ['name servers', { other: { ip: '10.96.0.10' }, port: 53, protocol: 'TCP' }, true],
@@ -110,6 +121,28 @@ describeHelm('with everything set', () => {
     check(release, 'operator', 'egress', [
       ['reaches the API server', { other: { ip: '192.0.2.10' }, port: 6443 }, true],
       ['reaches nothing else outside', { other: { ip: '192.0.2.11' }, port: 6443 }, false],
+      ['reaches the webhook of alerts', { other: { ip: '203.0.113.9' }, port: 8443 }, true],
+      ['reaches no other port there', { other: { ip: '203.0.113.9' }, port: 443 }, false],
+      ['reaches no address of the cluster for it', { other: { ip: '10.1.2.3' }, port: 8443 }, false],
+      ['reaches no metadata service for it', { other: { ip: '169.254.169.254' }, port: 8443 }, false],
+    ]);
+  });
+});
+
+describeHelm('where alerts are posted', () => {
+  const posting = (url: string): Release => ({ name: 'demo', namespace: 'gw', values: { alertWebhook: { url } } });
+  const outside = (port: number): Traffic => ({ other: { ip: '203.0.113.9' }, port });
+
+  describe('an operator reaches', () => {
+    check(MATRIX['a store without secrets'], 'operator', 'egress', [
+      ['a webhook that a Secret names', outside(443), true],
+    ]);
+    check(posting('http://alerts.example/a:1/b'), 'operator', 'egress', [
+      ['a plain one', outside(80), true],
+      ['it at no port of its path', outside(1), false],
+    ]);
+    check(posting('http://alerts.ops:9093/'), 'operator', 'egress', [
+      ['one in the cluster', { other: { pod: { app: 'alerts' }, namespace: 'ops' }, port: 9093 }, true],
     ]);
   });
 });

@@ -31,6 +31,11 @@ describeHelm('the notes', () => {
     expect(notes).toContain('deployment/edge-gateway\n');
   });
 
+  it('say where limits are counted', () => {
+    expect(notesOf(MATRIX.defaults)).toContain('\nLimits are divided among the gateways;');
+    expect(notesOf(MATRIX.everything)).toContain('\nLimits are counted in the store for all gateways.\n');
+  });
+
   it('do not speak of CRDs that are in nobody’s way', () => {
     expect(notesOf(MATRIX.defaults)).not.toContain('These CRDs');
     expect(notesOf(MATRIX.minimal)).not.toContain('These CRDs');

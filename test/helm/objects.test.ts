@@ -170,7 +170,7 @@ describeHelm('values of a pod', () => {
       expect.objectContaining({ topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'DoNotSchedule' }),
     ]);
     expect(pod?.spec.containers[0]).toMatchObject({
-      env: given.extraEnv,
+      env: expect.arrayContaining([...given.extraEnv]),
       resources: given.resources,
       imagePullPolicy: 'Always',
       volumeMounts: expect.arrayContaining([...given.extraVolumeMounts]),

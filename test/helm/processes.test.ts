@@ -6,6 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SCOPES } from '#crds/kinds/scopes.ts';
 import { type OwnCluster, startOwnCluster } from '../cluster/cluster.ts';
 import { describeCluster } from '../cluster/describe-cluster.ts';
 import { waitFor } from '../fakes/wait-for.ts';
@@ -45,7 +46,9 @@ describeCluster('operator and gateway by the chart', () => {
     for (const component of ['operator', 'gateway'] as const) {
       const token = await cluster.tokenFor(RELEASE.namespace, `${RELEASE.name}-${component}`);
       const kubeconfig = cluster.kubeconfigFor(token, RELEASE.namespace);
-      running.set(component, run(RELEASE, component, { kubeconfig, folder: folder.path }));
+      const origin = await running.get('operator')?.told('starting', 'control_plane');
+      const flags = origin === undefined ? [] : [`--operator-url=${origin}`];
+      running.set(component, run(RELEASE, component, { kubeconfig, folder: folder.path, flags }));
     }
   }, 120_000);
 
@@ -102,6 +105,153 @@ describeCluster('operator and gateway by the chart', () => {
       'Accepted=True of three objects',
       PATIENCE_MS,
     );
+  });
+
+  describe('the control plane, by way of the gateway', () => {
+    const OWNED = {
+      apiVersion: 'modelgateway.dev/v1alpha1',
+      kind: 'ApiKey',
+      metadata: { name: 'manager', namespace: DEMO },
+      spec: { type: 'workspace-service', scopes: [...SCOPES.keys()].filter((scope) => !scope.startsWith('organ')) },
+    };
+    const about = { conditions: [{ key: 'metadata.tier', value: 'gold' }], group_by: [{ key: 'api_key' }] };
+    let key = '';
+
+    async function control(method: string, path: string, body?: object) {
+      const origin = await told('gateway', 'listening', 'api');
+      const response = await fetch(origin + path, {
+        method,
+        headers: { 'x-gateway-api-key': key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        body: body === undefined ? null : JSON.stringify(body),
+      });
+      return { status: response.status, body: (await response.json()) as Readonly<Record<string, unknown>> };
+    }
+
+    const accepts = (path: string) =>
+      waitFor(
+        async () =>
+          JSON.stringify((await control('GET', path)).body['status_conditions']).includes('"Accepted","status":"True"'),
+        `${path} to be accepted`,
+        PATIENCE_MS,
+      );
+
+    const isAccepted = (plural: string) => {
+      const accepted = '{.items[*].status.conditions[?(@.type=="Accepted")].status}';
+      return waitFor(async () => (await field(plural, DEMO, accepted)).includes('True'), plural, PATIENCE_MS);
+    };
+
+    it('knows who calls', { timeout: 60_000 }, async () => {
+      const owner = ['--server-side', '--field-manager=gitops'];
+      await own.cluster.kubectl(['apply', ...owner, '-f', '-'], JSON.stringify(OWNED));
+      const stored = () => field('secret/manager-api-key', DEMO, '{.data.api_key}');
+      await waitFor(async () => (await stored()) !== '', 'the key', PATIENCE_MS);
+      key = Buffer.from(await stored(), 'base64').toString();
+      const isKnown = async () => (await control('GET', '/v1/policies/rate-limits')).status === 200;
+      await waitFor(isKnown, 'the caller to be known', PATIENCE_MS);
+    });
+
+    it.each([
+      ['/v1/policies/rate-limits', { ...about, type: 'requests', unit: 'rpd', value: 1e6 }, { value: 2e6 }],
+      ['/v1/policies/usage-limits', { ...about, type: 'cost', credit_limit: 1e6 }, { credit_limit: 2e6 }],
+    ])('makes, changes and archives %s', { timeout: 60_000 }, async (path, body, change) => {
+      const made = await control('POST', path, { name: 'By hand', ...body });
+      expect(made).toMatchObject({ status: 200, body: { object: 'policy_usage_limits' } });
+      const one = `${path}/${made.body['id']}`;
+      await accepts(one);
+      expect(await control('PUT', one, change)).toMatchObject({ status: 200, body: change });
+      await accepts(one);
+      expect(await control('DELETE', one)).toMatchObject({ status: 200, body: { status: 'archived', ...change } });
+      expect((await control('GET', path)).body).toMatchObject({ total: 0 });
+      expect((await control('GET', `${path}?status=archived`)).body).toMatchObject({ total: 1 });
+    });
+
+    it('makes, changes and deletes keys, of which a new one opens', { timeout: 60_000 }, async () => {
+      const rate_limits = [{ type: 'requests', unit: 'rpd', value: 1e6 }];
+      const scopes = ['completions.write', 'models.list'];
+      const made = await control('POST', '/v1/api-keys/workspace/service', { name: 'Robot', scopes, rate_limits });
+      expect(made).toMatchObject({ status: 200, body: { key: expect.stringMatching(/^mgw_/) } });
+      const one = `/v1/api-keys/${made.body['id']}`;
+      const origin = await told('gateway', 'listening', 'api');
+      const models = async () =>
+        (await fetch(`${origin}/v1/models`, { headers: { authorization: `Bearer ${made.body['key']}` } })).status;
+      await waitFor(async () => (await models()) === 200, 'the key to open', PATIENCE_MS);
+      const changed = await control('PUT', one, { description: 'Of the test' });
+      expect(changed).toMatchObject({ status: 200, body: { description: 'Of the test', rate_limits } });
+      expect(await control('DELETE', one)).toMatchObject({ status: 200 });
+      await waitFor(async () => (await models()) === 401, 'the key to end', PATIENCE_MS);
+    });
+
+    it('makes, changes, publishes and deletes prompts', { timeout: 60_000 }, async () => {
+      const string = JSON.stringify([{ role: 'user', content: 'Hello {{name}}' }]);
+      const rest = { collection_id: 'default', parameters: {}, virtual_key: 'simulator' };
+      const made = await control('POST', '/v1/prompts', { name: 'Greeting', string, ...rest });
+      expect(made).toMatchObject({ status: 200, body: { object: 'prompt' } });
+      const one = `/v1/prompts/${made.body['id']}`;
+      await waitFor(async () => (await field('promptversions', DEMO, '{.items[*].metadata.name}')) !== '', 'a version');
+      await isAccepted('prompts');
+      expect((await control('PUT', one, { string: string.replace('Hello', 'Hi'), patch: true })).status).toBe(200);
+      expect((await control('PUT', `${one}/makeDefault`, { version: 2 })).status).toBe(200);
+      const published = async () => (await control('GET', one)).body['prompt_version'];
+      await waitFor(async () => (await published()) === 2, 'the second version to be live', PATIENCE_MS);
+      expect((await control('DELETE', one)).status).toBe(200);
+    });
+
+    it.each([
+      ['/v1/prompts/partials', { name: 'Tone', string: 'Be kind.' }, { name: 'Manner' }],
+      ['/v1/labels', { name: 'canary' }, { description: 'For few.' }],
+    ])('makes, changes and deletes %s', { timeout: 60_000 }, async (path, body, change) => {
+      const made = await control('POST', path, body);
+      expect(made.status).toBe(200);
+      const one = `${path}/${made.body['id']}`;
+      const plural = path.endsWith('partials') ? 'promptpartials' : 'promptgroups';
+      await isAccepted(plural);
+      expect((await control('PUT', one, change)).status).toBe(200);
+      expect((await control('DELETE', one)).status).toBe(200);
+    });
+
+    it('leaves to others what is theirs', { timeout: 60_000 }, async () => {
+      const refused = await control('PUT', '/v1/api-keys/manager', { description: 'Mine' });
+      expect(refused).toMatchObject({ status: 409, body: { error: { code: 'owned_elsewhere' } } });
+      expect(JSON.stringify(refused.body)).toContain('kept by gitops');
+    });
+  });
+
+  it('the operator begins to replace a key that it is asked to', { timeout: 60_000 }, async () => {
+    await own.cluster.kubectl(['annotate', '-n', DEMO, 'apikey', 'manager', 'modelgateway.dev/rotate=today']);
+    const next = () => field('secret/manager-api-key', DEMO, '{.data.next_api_key}');
+    await waitFor(async () => (await next()) !== '', 'the next key', PATIENCE_MS);
+  });
+
+  it('the operator says of a Workspace where it belongs', { timeout: 60_000 }, async () => {
+    const metadata = { name: DEMO, namespace: DEMO };
+    const workspace = { apiVersion: 'modelgateway.dev/v1alpha1', kind: 'Workspace', metadata, spec: {} };
+    await own.cluster.kubectl(['apply', '-f', '-'], JSON.stringify(workspace));
+    const reason = () => field(`workspace/${DEMO}`, DEMO, '{.status.conditions[?(@.type=="Accepted")].reason}');
+    await waitFor(async () => (await reason()) === 'NotPermitted', 'its refusal', PATIENCE_MS);
+  });
+
+  it('the operator says of a Guardrail that it is accepted', { timeout: 60_000 }, async () => {
+    const spec = { checks: [{ id: 'default.contains', parameters: { words: ['secret'], operator: 'none' } }] };
+    const metadata = { name: 'discreet', namespace: DEMO };
+    const guardrail = { apiVersion: 'modelgateway.dev/v1alpha1', kind: 'Guardrail', metadata, spec };
+    await own.cluster.kubectl(['apply', '-f', '-'], JSON.stringify(guardrail));
+    const accepted = () => field('guardrail/discreet', DEMO, '{.status.conditions[?(@.type=="Accepted")].status}');
+    await waitFor(async () => (await accepted()) === 'True', 'Accepted=True', PATIENCE_MS);
+  });
+
+  it('the operator marks the version of a prompt that an edit publishes', { timeout: 60_000 }, async () => {
+    const apply = (publish: boolean) => {
+      const metadata = { name: 'draft', namespace: DEMO };
+      const spec = { string: 'Hello', publish };
+      const prompt = { apiVersion: 'modelgateway.dev/v1alpha1', kind: 'Prompt', metadata, spec };
+      return own.cluster.kubectl(['apply', '-f', '-'], JSON.stringify(prompt));
+    };
+    const marks = () => field('promptversions', DEMO, '{.items[?(@.spec.prompt=="draft")].metadata}');
+    await apply(false);
+    await waitFor(async () => (await marks()) !== '', 'a version', PATIENCE_MS);
+    const before = await marks();
+    await apply(true);
+    await waitFor(async () => (await marks()) !== before, 'its mark', PATIENCE_MS);
   });
 
   const published = (name: string) =>

@@ -36,7 +36,7 @@ const START_MS = 20_000;
 function localFlags(component: Component, { kubeconfig, folder, flags = [] }: RunOptions): readonly string[] {
   const known = kubeconfig === undefined ? [] : [`--kubeconfig=${kubeconfig}`];
   const common = [...known, '--admin-host=127.0.0.1', '--admin-port=0'];
-  if (component === 'operator') return [...common, ...flags];
+  if (component === 'operator') return [...common, '--api-host=127.0.0.1', '--api-port=0', ...flags];
   const own = [`--snapshot-dir=${join(folder, 'snapshot')}`, `--state-dir=${join(folder, 'state')}`];
   return [...common, ...own, '--host=127.0.0.1', '--port=0', '--grace-ms=0', ...flags];
 }

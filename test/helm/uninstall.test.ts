@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { KINDS } from '#crds/kinds/kinds.ts';
 import { NODE_PARTS } from '../cluster/controllers.ts';
 import { describeCluster } from '../cluster/describe-cluster.ts';
 import { waitFor } from '../fakes/wait-for.ts';
@@ -33,7 +34,8 @@ describeCluster('a release that is uninstalled', () => {
 
   it('leaves its kinds, what users made of them, and the keys; nothing of its own but a Lease', STEP, async () => {
     const kept = await stage.kept();
-    expect(kept).toHaveLength(8);
+    // A config, an integration, a key and two Secrets; the rest are their kinds.
+    expect(kept).toHaveLength(5 + KINDS.length);
     await stage.stopOperator();
     await stage.helm(['uninstall', RELEASE, '--wait', '--timeout', '50s']);
     const lease = `lease.coordination.k8s.io/${RELEASE}-operator`;

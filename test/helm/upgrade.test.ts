@@ -1,5 +1,6 @@
 /** From an older chart to this one, and back: the kinds change in place, and nothing that users made is lost. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KINDS } from '#crds/kinds/kinds.ts';
 import { NODE_PARTS } from '../cluster/controllers.ts';
 import { describeCluster } from '../cluster/describe-cluster.ts';
 import { waitFor } from '../fakes/wait-for.ts';
@@ -52,7 +53,8 @@ describeCluster('a release that is upgraded', () => {
 
   it('has them after the upgrade, and everything else as it was', STEP, async () => {
     const kept = await stage.kept();
-    expect(kept).toHaveLength(8);
+    // A config, an integration, a key and two Secrets; the rest are their kinds.
+    expect(kept).toHaveLength(5 + KINDS.length);
     expect(await stage.install('upgrade', CHART)).toContain('STATUS: deployed');
     expect(await stage.kept()).toEqual(kept);
     expect(await withNewField()).toHaveProperty(NEW_FIELD, true);

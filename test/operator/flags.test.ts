@@ -27,12 +27,31 @@ describe('the table of flags', () => {
       data: '.model-gateway',
       'request-host': [],
       'organisation-namespace': 'model-gateway',
+      'api-key-prefix': 'mgw_',
+      'user-api-key-rotation-period': undefined,
+      'user-api-key-ttl-days': undefined,
+      'alert-webhook': undefined,
+      store: undefined,
+      'store-ca-file': undefined,
+      'store-password-file': undefined,
+      'store-timeout-ms': 25,
+      'cache-bytes': 67_108_864,
+      'cache-key-file': undefined,
+      'embedding-model': undefined,
       open: false,
       'log-level': 'info',
       help: false,
       version: false,
     });
   });
+
+  it.each(['hook', 'ftp://alerts.example/', '//alerts.example'])(
+    '--alert-webhook does not take %s, nor tells it',
+    (url) => {
+      const parsed = parseFlags(EMBEDDED_FLAGS, { argv: ['--alert-webhook', url], environment: {}, takesPaths: false });
+      expect(parsed).toEqual({ problem: '--alert-webhook: must be a URL such as https://alerts.example/hook' });
+    },
+  );
 
   it('reads both spellings, repetitions, and the last of several', () => {
     const read = values([

@@ -32,7 +32,7 @@ function shown({ kind, namespace, name, place, served, isDuplicate, conditions }
 function outputOf(input: string): string {
   const world = worldOf(split(readFileSync(join(FOLDER, input), 'utf8')));
   const compiled = compile(world, new Map(), TOOLS);
-  const { snapshot, lacking } = compiled;
+  const { snapshot, lacking, versions } = compiled;
   snapshotSchema.parse(snapshot);
   const keys = snapshot.keys.map(({ digest, ...key }) => ({ ...key, digest: `${digest.length} hex digits` }));
   const output = {
@@ -42,6 +42,7 @@ function outputOf(input: string): string {
         `${place.file}:${place.line} ${severity} ${subject}: ${reason}: ${message}`,
     ),
     secretsToWrite: lacking,
+    ...(versions.lacking.length + versions.unmarked.length === 0 ? {} : { versionsToWrite: versions }),
     snapshot: { ...snapshot, keys },
   };
   return stringify(output, { lineWidth: 0, aliasDuplicateObjects: false });

@@ -40,6 +40,18 @@ class HandSource implements Source {
     this.#observed();
   }
 
+  async changeSecret(): Promise<void> {
+    throw new Error('no test changes a Secret by hand');
+  }
+
+  async writeObject(): Promise<void> {
+    throw new Error('no test has prompts');
+  }
+
+  async annotate(): Promise<void> {
+    throw new Error('no test has prompts');
+  }
+
   async close(): Promise<void> {}
 
   #take(text: string): void {

@@ -104,7 +104,7 @@ describe('validate', () => {
   it('finds nothing wrong with the quick start', () => {
     expect(validate({}, `${REPOSITORY}/crds/examples/quickstart`)).toMatchObject({
       status: 0,
-      stdout: '3 objects, 3 accepted, 0 refused\n',
+      stdout: '9 objects, 9 accepted, 0 refused\n',
     });
   });
 });

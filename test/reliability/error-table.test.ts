@@ -9,7 +9,7 @@ import { apiKey, config, defaultConfig, object } from '../fakes/objects.ts';
 import { openAiEvents } from '../fakes/openai-wire.ts';
 import { rawExchange } from '../fakes/raw.ts';
 import { hangBeforeHeaders, json, pieces, type Reply, redirect, resetMidBody, text } from '../fakes/replies.ts';
-import type { Upstream } from '../fakes/upstream.ts';
+import { startUpstream, type Upstream } from '../fakes/upstream.ts';
 
 const CHAT = '/v1/chat/completions';
 let stage: Stage;
@@ -72,8 +72,63 @@ async function elsewhere(
   }
 }
 
-/** A defect cannot be provoked; a race of circuits and a shutdown are where routing and draining are tested. */
-const ELSEWHERE = ['internal', 'no_target', 'draining'] as const;
+function policy(kind: string, spec: object): string {
+  const about = { conditions: [{ key: 'api_key', value: '*' }], group_by: [{ key: 'api_key' }] };
+  return object(kind, 'tight', { ...spec, ...about });
+}
+
+function limitedBy(manifests: string): Promise<Response> {
+  return elsewhere((gateway) => gateway.chat(HI, { 'x-gateway-config': '{"provider":"simulator"}' }), { manifests });
+}
+
+/** A prompt that asks for one variable. */
+function filled(variables: object): Promise<Response> {
+  const spec = { string: 'Hello {{name}}', variables: { name: { required: true } } };
+  return elsewhere((gateway) => gateway.post('/v1/prompts/greet/completions', { variables }), {
+    manifests: object('Prompt', 'greet', spec),
+  });
+}
+
+function checkedBy(check: object): Promise<Response> {
+  return named(JSON.stringify({ provider: 'simulator', input_guardrails: [{ ...check, deny: true }] }));
+}
+
+/** Two at once with a key that may have one: the second is refused, the first hangs until its own time is over. */
+async function tooMany(): Promise<Response> {
+  const hanging = await startUpstream(hangBeforeHeaders);
+  const key = 'one-at-a-time-of-table';
+  const manifests = apiKey('one', key, { concurrency: { max_in_flight: 1 } }) + config('slow', target(hanging));
+  try {
+    return await elsewhere(
+      async (gateway) => {
+        const headers = { 'x-gateway-api-key': key, 'x-gateway-config': 'slow' };
+        const first = gateway.chat(HI, { ...headers, 'x-gateway-request-timeout': '500' });
+        await hanging.called(1);
+        const second = await gateway.chat(HI, headers);
+        await (await first).text();
+        return second;
+      },
+      { manifests },
+    );
+  } finally {
+    await hanging.close();
+  }
+}
+
+/**
+ * A defect cannot be provoked; a race of circuits and a shutdown are where routing and draining are tested, and what the
+ * operator says of the control plane where that is.
+ */
+const ELSEWHERE = [
+  'internal',
+  'no_target',
+  'draining',
+  'unknown_object',
+  'workspace_not_allowed',
+  'rights_exceeded',
+  'owned_elsewhere',
+  'conflict',
+] as const;
 
 /** How each is provoked. Those that end a stream are found in its last event. */
 const PROVOKE: Readonly<Record<Exclude<ErrorCode, (typeof ELSEWHERE)[number]>, () => Promise<Response>>> = {
@@ -110,6 +165,9 @@ const PROVOKE: Readonly<Record<Exclude<ErrorCode, (typeof ELSEWHERE)[number]>, (
       ask({ 'x-gateway-config': '{"provider":"@few"}' }, { ...HI, model: 'no' }),
     ),
   unknown_path: () => ask({}, HI, '/v1/nothing'),
+  unknown_prompt: () => ask({}, { variables: {} }, '/v1/prompts/nobody/completions'),
+  missing_variable: () => filled({}),
+  prompt_too_large: () => filled({ name: 'x'.repeat(1_048_577) }),
   unknown_model: () =>
     fetch(`${stage.gateway.origin}/v1/models/nothing`, { headers: { 'x-gateway-api-key': stage.gateway.key } }),
   method_not_allowed: () => fetch(stage.gateway.origin + CHAT, { method: 'PUT' }),
@@ -121,6 +179,12 @@ const PROVOKE: Readonly<Record<Exclude<ErrorCode, (typeof ELSEWHERE)[number]>, (
   unsupported_media_type: () => ask({ 'content-type': 'text/plain' }),
   headers_too_large: () => raw(`GET / HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`),
   unsupported_operation: () => ask({ 'x-gateway-config': 'anthropic' }, { model: 'm', input: 'x' }, '/v1/embeddings'),
+  guardrail_denied: () => checkedBy({ 'default.characterCount': { maxCharacters: 1 } }),
+  guardrail_failed: () => checkedBy({ 'default.webhook': { webhookURL: 'http://127.0.0.1:1/' } }),
+  rate_limited: () => limitedBy(policy('RateLimitPolicy', { type: 'requests', unit: 'rpm', value: 0 })),
+  request_exceeds_limit: () => limitedBy(policy('RateLimitPolicy', { type: 'tokens', unit: 'rpm', value: 1 })),
+  usage_limit_exceeded: () => limitedBy(policy('UsageLimitPolicy', { type: 'tokens', credit_limit: 0 })),
+  too_many_in_flight: tooMany,
   upstream_auth: () => upstreamSays(json(401, {})),
   upstream_unreachable: () => named('refused'),
   upstream_tls: () => named('tls'),
@@ -140,6 +204,7 @@ const PROVOKE: Readonly<Record<Exclude<ErrorCode, (typeof ELSEWHERE)[number]>, (
       return gateway.chat(HI, { 'x-gateway-provider': '@lost' });
     }),
   not_ready: () => elsewhere((gateway) => gateway.chat(HI), { empty: true }),
+  control_plane_unavailable: () => fetch(`${stage.gateway.origin}/v1/policies/rate-limits`),
   upstream_timeout: () => upstreamSays(hangBeforeHeaders),
   loop_detected: () => ask({ 'cdn-loop': 'model-gateway, model-gateway, model-gateway' }),
 };
@@ -163,7 +228,9 @@ describe('the table of errors', () => {
       code,
       param: error['param'],
     });
-    expect(Object.keys(rest).filter((key) => key !== 'provider')).toEqual([]);
+    expect(Object.keys(rest).filter((key) => key !== 'provider')).toEqual(
+      type === 'hooks_failed' ? ['hook_results'] : [],
+    );
     expect(String(error['message']).length).toBeGreaterThan(10);
   });
 

@@ -1,6 +1,8 @@
 /** The gateway of a cluster as a process of its own: on a mounted volume, with and without an API server. */
+
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { SNAPSHOT_FORMAT } from '#crds/snapshot/contract.ts';
 import { ScriptedApi } from '../gateway/feed/scripted-api.ts';
 import { CREDENTIAL, KEY, largeVersion, refusedVersion, version } from '../gateway/feed/versions.ts';
 import { atEnd, endAll } from '../operator/embedded-process.ts';
@@ -24,7 +26,7 @@ describe('gateway/main.ts', () => {
     const place = makePlace();
     const gateway = await startGatewayProcess(place);
     expect([await gateway.admin('/healthz'), await gateway.admin('/readyz')]).toEqual([200, 503]);
-    expect(await gateway.config()).toEqual({ generation: 0, hash: '', loaded_at: null, format: 1 });
+    expect(await gateway.config()).toEqual({ generation: 0, hash: '', loaded_at: null, format: SNAPSHOT_FORMAT });
     const alone = 'no service account: snapshots come from the volume alone';
     await expect.poll(() => gateway.line(alone), SLOW).toMatchObject({ directory: place.volume.path });
     place.volume.publish(version(1));

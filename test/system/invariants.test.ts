@@ -206,9 +206,11 @@ describe('after a mixed load', () => {
   });
 
   it('the sum of usage is what the upstreams served', () => {
+    // Of a stream that was cut nobody said what it used.
+    const told = lines.filter(({ estimated }) => estimated !== true);
     expect(served.output).toBeGreaterThan(10_000);
-    expect(sum(lines.map((line) => line['input_tokens']))).toBe(served.input);
-    expect(sum(lines.map((line) => line['output_tokens']))).toBe(served.output);
+    expect(sum(told.map((line) => line['input_tokens']))).toBe(served.input);
+    expect(sum(told.map((line) => line['output_tokens']))).toBe(served.output);
     expect(series('modelgateway_tokens_total', 'type="input"')).toBe(served.input);
     expect(series('modelgateway_tokens_total', 'type="output"')).toBe(served.output);
   });

@@ -8,8 +8,10 @@ const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
   404: 'not_found_error',
   408: 'timeout_error',
   409: 'conflict_error',
+  412: 'usage_limit_error',
   413: 'request_too_large',
   429: 'rate_limit_error',
+  446: 'hooks_failed',
   501: 'not_found_error',
   503: 'overloaded_error',
   504: 'timeout_error',
@@ -26,7 +28,7 @@ export function errorType(status: number): string {
  * official SDKs look for it.
  */
 export function errorBody(error: GatewayError): Json {
-  const { param, provider } = error.details;
+  const { param, provider, hookResults } = error.details;
   const code = error.wireCode;
   return {
     type: 'error',
@@ -38,5 +40,6 @@ export function errorBody(error: GatewayError): Json {
       details: { error_code: code },
     },
     ...(provider !== undefined && { provider }),
+    ...(hookResults !== undefined && { hook_results: hookResults }),
   };
 }

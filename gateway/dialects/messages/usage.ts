@@ -6,6 +6,7 @@ import { isJson } from '../json-shape.ts';
 export function hubUsage(usage: Json): Usage {
   const reads = count(usage.cache_read_input_tokens);
   const writes = count(usage.cache_creation_input_tokens);
+  const kept = isJson(usage.cache_creation) ? count(usage.cache_creation.ephemeral_1h_input_tokens) : 0;
   const prompt = count(usage.input_tokens) + reads + writes;
   const completion = count(usage.output_tokens);
   const thinking = isJson(usage.output_tokens_details) ? usage.output_tokens_details.thinking_tokens : undefined;
@@ -13,8 +14,12 @@ export function hubUsage(usage: Json): Usage {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: reads, cache_creation_tokens: writes },
-    ...(typeof thinking === 'number' && { completion_tokens_details: { reasoning_tokens: thinking } }),
+    prompt_tokens_details: {
+      cached_tokens: reads,
+      cache_creation_tokens: writes,
+      ...(kept > 0 && { cache_creation_1h_tokens: kept }),
+    },
+    ...(typeof thinking === 'number' && { completion_tokens_details: { reasoning_tokens: count(thinking) } }),
   };
 }
 
@@ -49,6 +54,7 @@ export function messageUsage(usage: unknown): Json {
   return { ...deltaUsage(usage), cache_creation: null, inference_geo: null, service_tier: null, speed: null };
 }
 
+/** What is no whole number of 0 or more counts nothing: sums and bills are made of it. */
 function count(value: unknown): number {
-  return typeof value === 'number' ? value : 0;
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
 }

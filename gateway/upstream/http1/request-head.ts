@@ -9,9 +9,15 @@ const UNSENDABLE_PATH = /[^\x21-\x7e]/;
  * `headers` is a flat list of names and values. Throws GatewayError `invalid_value` for what no head can carry: nothing
  * that a caller or a manifest says may end a line.
  */
-export function requestHead(host: string, path: string, headers: readonly string[], bodyBytes: number): string {
+export function requestHead(
+  host: string,
+  method: string,
+  path: string,
+  headers: readonly string[],
+  bodyBytes: number,
+): string {
   if (UNSENDABLE_PATH.test(path)) throw unsendable('path');
-  let head = `POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-length: ${bodyBytes}\r\n`;
+  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-length: ${bodyBytes}\r\n`;
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] as string;
     const value = headers[index + 1] as string;

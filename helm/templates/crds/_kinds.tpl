@@ -6,6 +6,11 @@
 - ratelimitpolicies
 - usagelimitpolicies
 - workspaces
+- guardrails
+- prompts
+- promptpartials
+- promptversions
+- promptgroups
 {{- end }}
 {{- define "model-gateway.statuses" -}}
 - gatewayconfigs/status
@@ -14,6 +19,11 @@
 - ratelimitpolicies/status
 - usagelimitpolicies/status
 - workspaces/status
+- guardrails/status
+- prompts/status
+- promptpartials/status
+- promptversions/status
+- promptgroups/status
 {{- end }}
 {{- define "model-gateway.crds" -}}
 - gatewayconfigs.modelgateway.dev
@@ -22,4 +32,9 @@
 - ratelimitpolicies.modelgateway.dev
 - usagelimitpolicies.modelgateway.dev
 - workspaces.modelgateway.dev
+- guardrails.modelgateway.dev
+- prompts.modelgateway.dev
+- promptpartials.modelgateway.dev
+- promptversions.modelgateway.dev
+- promptgroups.modelgateway.dev
 {{- end }}

@@ -1,8 +1,10 @@
 /** Manifests from directories, live: the embedded mode's stand-in for an API server. */
 import { relative, resolve } from 'node:path';
-import type { Observation } from '../../world.ts';
-import type { GeneratedSecret, Source } from '../source.ts';
+import type { Manifest, Observation, SecretObject } from '../../world.ts';
+import type { GeneratedObject, GeneratedSecret, Source } from '../source.ts';
+import { changeSecretFile } from './change-secret-file.ts';
 import { Ledger } from './ledger.ts';
+import { annotateObject, writeOwnedObject } from './owned-object.ts';
 import { readManifestFile } from './read-file.ts';
 import type { Environment } from './read-secret.ts';
 import { type Root, scanRoots } from './scan.ts';
@@ -14,6 +16,8 @@ export interface DirectoryOptions {
   readonly manifests: readonly string[];
   /** Where generated Secrets are read and written, absolute; undefined: nowhere. */
   readonly secretsDirectory: string | undefined;
+  /** Where the control plane writes objects, absolute; what lies among the manifests takes precedence. Default: nowhere. */
+  readonly objectsDirectory?: string | undefined;
   /** What `${env:NAME}` in a Secret refers to. */
   readonly environment: Environment;
   /** Paths are shown relative to this directory where they are below it. */
@@ -29,14 +33,19 @@ const HINT_MS = 15;
 /** Rest per file after a scan before a hint is followed, so that a busy directory costs no more than its share. */
 const REST_PER_FILE_MS = 0.2;
 
+export interface DirectorySource extends Source {
+  /** Reads what changed. What was written to `trusted` paths is known once it resolves, however young it is. */
+  scan(trusted?: ReadonlySet<string> | 'all'): Promise<void>;
+}
+
 /** Opens the source after one full read. Files that do not parse are problems of the observation, never errors. */
-export async function openDirectory(options: DirectoryOptions): Promise<Source> {
-  const source = new DirectorySource(options);
+export async function openDirectory(options: DirectoryOptions): Promise<DirectorySource> {
+  const source = new FollowedDirectory(options);
   await source.scan('all');
   return source;
 }
 
-class DirectorySource implements Source {
+class FollowedDirectory implements DirectorySource {
   readonly #options: DirectoryOptions;
   readonly #roots: readonly Root[];
   readonly #ledger: Ledger;
@@ -78,6 +87,27 @@ class DirectorySource implements Source {
     const { secretsDirectory } = this.#options;
     if (secretsDirectory === undefined) throw new Error('there is no directory to write Secrets to');
     const path = await writeSecretFile(secretsDirectory, secret);
+    await this.scan(new Set([path]));
+  }
+
+  async changeSecret(secret: SecretObject, changes: Readonly<Record<string, string | undefined>>): Promise<void> {
+    const { secretsDirectory, environment } = this.#options;
+    if (secretsDirectory === undefined) throw new Error('there is no directory to write Secrets to');
+    const path = await changeSecretFile(secretsDirectory, secret, { changes, environment });
+    await this.scan(new Set([path]));
+  }
+
+  async writeObject(object: GeneratedObject): Promise<void> {
+    const { objectsDirectory } = this.#options;
+    if (objectsDirectory === undefined) throw new Error('there is no directory to write objects to');
+    const path = await writeOwnedObject(objectsDirectory, object, this.#observation.manifests);
+    await this.scan(new Set([path]));
+  }
+
+  async annotate(object: Manifest, annotations: Readonly<Record<string, string>>): Promise<void> {
+    const { objectsDirectory } = this.#options;
+    if (objectsDirectory === undefined) throw new Error('there is no directory to write objects to');
+    const path = await annotateObject(objectsDirectory, object, annotations);
     await this.scan(new Set([path]));
   }
 
@@ -126,8 +156,11 @@ class DirectorySource implements Source {
 
 function rootsOf(options: DirectoryOptions): readonly Root[] {
   const roots: Root[] = options.manifests.map((path) => ({ path: resolve(path), optional: false, generated: false }));
-  if (options.secretsDirectory !== undefined) {
-    roots.push({ path: resolve(options.secretsDirectory), optional: true, generated: true });
+  for (const [path, generated] of [
+    [options.objectsDirectory, false],
+    [options.secretsDirectory, true],
+  ] as const) {
+    if (path !== undefined) roots.push({ path: resolve(path), optional: true, generated });
   }
   return roots;
 }

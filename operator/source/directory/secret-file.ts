@@ -31,7 +31,8 @@ export async function writeSecretFile(directory: string, secret: GeneratedSecret
   return path;
 }
 
-async function writeSynced(path: string, text: string): Promise<void> {
+/** With mode 0600. Rejects where the file exists. */
+export async function writeSynced(path: string, text: string): Promise<void> {
   const handle = await open(path, 'wx', 0o600);
   try {
     await handle.writeFile(text);

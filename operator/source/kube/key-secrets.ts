@@ -43,6 +43,12 @@ export class KeySecrets {
     this.#untold.add(keyOf(object));
   }
 
+  /** What stands behind a Secret of `read()`; undefined: something else by now. */
+  objectOf(secret: SecretObject): ApiObject | undefined {
+    const read = this.#read.get(`${secret.namespace}/${secret.name}`);
+    return read?.secret === secret ? read.object : undefined;
+  }
+
   /** Without those of ApiKeys that are gone; the same list as before where nothing changed. */
   read(): readonly SecretObject[] {
     const { manifests } = this.#owners;

@@ -6,14 +6,15 @@ import { KIND_RESOURCES } from '#crds/kinds/resources.ts';
 import { FIELD_MANAGER } from '../../field-owner.ts';
 import { Wakeup } from '../../wakeup.ts';
 import type { Manifest, Observation, SecretObject } from '../../world.ts';
-import type { GeneratedSecret, Source } from '../source.ts';
+import type { GeneratedObject, GeneratedSecret, Source } from '../source.ts';
 import { FetchedSecrets } from './fetched-secrets.ts';
 import { findIn } from './find-in.ts';
 import { KeySecrets } from './key-secrets.ts';
 import { type Followed, KindManifests, type OnChange } from './kind-manifests.ts';
 import { isLeaving } from './manifest.ts';
 import { namedSecrets } from './named-secrets.ts';
-import { API_KEY_LABEL, secretFor } from './secret-object.ts';
+import { ownedObject } from './owned-object.ts';
+import { API_KEY_LABEL, secretFor, secretPatch } from './secret-object.ts';
 
 export interface KubeOptions {
   readonly client: ApiClient;
@@ -134,6 +135,31 @@ class Kube implements KubeSource {
     this.#hasWritten = true;
   }
 
+  async changeSecret(secret: SecretObject, changes: Readonly<Record<string, string | undefined>>): Promise<void> {
+    const secrets = this.#keySecrets[this.#placeOf(secret.namespace)];
+    const object = secrets?.objectOf(secret);
+    if (secrets === undefined || object === undefined) {
+      throw new Error(`Secret ${secret.namespace}/${secret.name} was changed by somebody else`);
+    }
+    const patch = secretPatch(object, changes);
+    const changed = await this.#client.patchMerge(SECRETS, object.metadata, patch, { fieldManager: FIELD_MANAGER });
+    secrets.wrote(changed);
+    this.#refreshing.wake();
+  }
+
+  /** One that exists is somebody's who was quicker: the watch tells of it. */
+  async writeObject(object: GeneratedObject): Promise<void> {
+    const owner = this.#ownerOf(object);
+    if (owner === undefined) throw new Error(`${object.owner} is gone`);
+    await this.#client.create(resourceOf(object.kind), ownedObject(object, owner), FIELD_MANAGER);
+  }
+
+  async annotate(object: Manifest, annotations: Readonly<Record<string, string>>): Promise<void> {
+    const { kind, namespace, name, uid } = object;
+    const patch = { metadata: { uid, annotations } };
+    await this.#client.patchMerge(resourceOf(kind), { namespace, name }, patch, { fieldManager: FIELD_MANAGER });
+  }
+
   async close(): Promise<void> {
     this.#refreshing.close();
     for (const reflection of this.#all()) reflection.close();
@@ -196,7 +222,7 @@ class Kube implements KubeSource {
     return [...kinds, ...this.#keySecrets.map(({ followed }) => followed), ...this.#otherSecrets];
   }
 
-  #ownerOf({ owner }: GeneratedSecret): Manifest | undefined {
+  #ownerOf({ owner }: { readonly owner: string }): Manifest | undefined {
     const [kind = '', key = ''] = owner.split(' ');
     return this.#kinds.get(kind)?.get(key);
   }
@@ -257,6 +283,12 @@ class Kube implements KubeSource {
     this.#observation = { manifests, secrets, problems: [] };
     return true;
   }
+}
+
+function resourceOf(kind: string): Resource {
+  const resource = KIND_RESOURCES.get(kind);
+  if (resource === undefined) throw new Error(`there is no kind ${kind}`);
+  return resource;
 }
 
 function collectionName(kind: string, namespace: string | undefined): string {

@@ -55,8 +55,20 @@ export function secretFor({ namespace, name, values }: GeneratedSecret, owner: M
       labels: { [API_KEY_LABEL]: owner.name.slice(0, MAX_LABEL_CHARACTERS).replace(/[^a-z0-9]+$/, '') },
       ownerReferences: [{ apiVersion, kind: owner.kind, name: owner.name, uid, controller: true }],
     },
-    data: Object.fromEntries(
-      Object.entries(values).map(([key, value]) => [key, Buffer.from(value, 'utf8').toString('base64')]),
-    ),
+    data: Object.fromEntries(Object.entries(values).map(([field, value]) => [field, base64Of(value)])),
   };
+}
+
+/** A merge patch that changes fields of exactly this version of the Secret: another one answers 409. */
+export function secretPatch(
+  { metadata }: ApiObject,
+  changes: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, unknown>> {
+  const { uid, resourceVersion } = metadata;
+  const data = Object.entries(changes).map(([field, value]) => [field, value === undefined ? null : base64Of(value)]);
+  return { metadata: { uid, resourceVersion }, data: Object.fromEntries(data) };
+}
+
+function base64Of(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64');
 }

@@ -66,6 +66,7 @@ export class Stage {
       ...this.#place(),
       '--admin-host=127.0.0.1',
       '--admin-port=0',
+      '--api-port=0',
     ]);
   }
 

@@ -87,6 +87,23 @@ describe('an Event', () => {
     expect(bodies()[0].metadata.name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
   });
 
+  it('that happens once in all has the name of its id, and is no fault where it was told before', async () => {
+    const { recorder, bodies, faults, transport } = recorderOf();
+    recorder.record(occurrence({ id: '0123456789abcdef0123' }));
+    await pass();
+    expect(bodies()[0].metadata.name).toBe('a.0123456789abcdef');
+    recorder.close();
+    const again = recorderOf(() => failure(409, 'AlreadyExists'));
+    again.recorder.record(occurrence({ id: '0123456789abcdef0123' }));
+    await pass();
+    expect(again.bodies()[0].metadata.name).toBe('a.0123456789abcdef');
+    expect([faults, again.faults, transport.requests.length]).toEqual([[], [], 1]);
+    const other = recorderOf(() => failure(409, 'AlreadyExists'));
+    other.recorder.record(occurrence());
+    await pass();
+    expect(other.faults).toHaveLength(1);
+  });
+
   it('about what has no namespace is in the default one', async () => {
     const { recorder, requests } = recorderOf();
     const { namespace: _, ...metadata } = configMap(3).metadata;

@@ -47,6 +47,7 @@ export function fitted(schema: Schema, value: unknown, path = ''): Fitted {
 }
 
 function fittedList(schema: Schema, items: readonly unknown[], path: string): Fitted {
+  if (schema[FREE] === true && schema['items'] === undefined) return { value: items, unknown: [] };
   const inner = items.map((item, index) => fitted(fieldsOf(schema['items']), item, `${path}[${index}]`));
   return { value: inner.map((item) => item.value), unknown: inner.flatMap((item) => item.unknown) };
 }

@@ -6,6 +6,7 @@ import { ApiClient } from '#crds/api/api-client.ts';
 import type { ServedConfig } from '#gateway/admin.ts';
 import { startFeed } from '#gateway/feed/start-feed.ts';
 import { startGateway } from '#gateway/server.ts';
+import type { UsagePage } from '#gateway/usage-page.ts';
 import { waitFor } from '../../fakes/wait-for.ts';
 import { type CollectingSink, collectingSink } from '../telemetry/collecting-sink.ts';
 import { MountedVolume } from './mounted-volume.ts';
@@ -17,6 +18,8 @@ export interface FedOptions {
   readonly maxShards?: number;
   /** Default 3,000: long enough that what is seen before is seen by a hint. */
   readonly pollMs?: number;
+  /** Which of how many it is. Default: it is alone. */
+  readonly replica?: { readonly name: string; readonly replicas: number };
 }
 
 const ends: (() => Promise<unknown> | unknown)[] = [];
@@ -54,6 +57,10 @@ export class FedGateway {
 
   async config(): Promise<ServedConfig> {
     return (await (await fetch(`${this.adminOrigin}/config`)).json()) as ServedConfig;
+  }
+
+  async usage(): Promise<UsagePage> {
+    return (await (await fetch(`${this.adminOrigin}/usage`)).json()) as UsagePage;
   }
 
   async ready(): Promise<number> {
@@ -100,11 +107,12 @@ export class FedGateway {
 
 /** Resolves when last good state and volume were looked at once, and the API is followed. */
 export async function startFed(volume: string, stateDir: string, options: FedOptions = {}): Promise<FedGateway> {
-  const { api, maxShards = 16, pollMs = 3_000 } = options;
+  const { api, maxShards = 16, pollMs = 3_000, replica } = options;
   const sink = collectingSink();
   const gateway = await startGateway({
     ...{ host: '127.0.0.1', port: 0, adminHost: '127.0.0.1', adminPort: 0 },
     ...{ open: false, logLevel: 'debug', graceMs: 0, drainMs: 1_000, logSink: sink, maxShards },
+    ...(replica === undefined ? {} : { replica }),
   });
   const feed = await startFeed({ gateway, snapshotDir: volume, stateDir, maxShards, pollMs });
   if (api !== undefined) feed.follow({ client: new ApiClient(api), namespace: NAMESPACE, release: RELEASE });

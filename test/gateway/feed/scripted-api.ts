@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { ApiObject } from '#crds/api/api-object.ts';
 import type { ApiRequest, ApiResponse, Transport } from '#crds/api/transport.ts';
 import type { EncodedSnapshot } from '#crds/snapshot/encode.ts';
-import { indexObject, type SnapshotObject, shardObject } from '#crds/snapshot/object-names.ts';
+import { indexObject, type SnapshotObject, shardObject, sharesObject } from '#crds/snapshot/object-names.ts';
 
 export const NAMESPACE = 'gateways';
 export const RELEASE = 'rel';
@@ -55,6 +55,11 @@ export class ScriptedApi implements Transport {
 
   putIndex(text: string): void {
     this.#put(indexObject(RELEASE), text);
+  }
+
+  /** What replicas are told of one another. */
+  putShares(content: Uint8Array | string): void {
+    this.#put(sharesObject(RELEASE), content);
   }
 
   deleteAll(): void {

@@ -39,7 +39,7 @@ describe('a mounted snapshot', () => {
     const volume = makeVolume();
     const gateway = await startFed(volume.path, makeStateDir(), POLL);
     expect([await gateway.ready(), await gateway.word()]).toEqual([503, '503']);
-    expect(await gateway.config()).toEqual({ generation: 0, hash: '', loaded_at: null, format: 1 });
+    expect(await gateway.config()).toEqual({ generation: 0, hash: '', loaded_at: null, format: 2 });
     volume.publish(version(1));
     await gateway.serves(1);
     volume.unmount();
@@ -157,7 +157,7 @@ describe('a mixture of two snapshots', () => {
 
 describe('what no gateway can serve', () => {
   it.each([
-    ['of an unknown format', reindexed(version(5), () => ({ format: 2, more: [] })), /^unknown format 2/],
+    ['of an unknown format', reindexed(version(5), () => ({ format: 3, more: [] })), /^unknown format 3/],
     [
       'with a wrong hash of its index',
       reindexed(version(5), () => ({ hash: '0'.repeat(64) })),

@@ -200,6 +200,14 @@ describe('decode', () => {
       0,
     ],
     [{}, 0, 0, 0, 0],
+    // Sums and bills are made of them.
+    [
+      { input_tokens: -3, output_tokens: 1.5, cache_read_input_tokens: Number.NaN, cache_creation_input_tokens: '7' },
+      0,
+      0,
+      0,
+      0,
+    ],
   ])('counts %j', (usage, prompt, completion, cached, created) => {
     expect(decode({ usage }).usage).toEqual({
       prompt_tokens: prompt,

@@ -1,5 +1,6 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { maxOutputTokens } from '#gateway/money/model-facts.ts';
 import { behaviourOf, SIMULATOR_MODELS } from '#gateway/providers/simulator/models.ts';
 import { simulator } from '#gateway/providers/simulator/provider.ts';
 import { type Simulator, startSimulator } from '#gateway/providers/simulator/server.ts';
@@ -115,6 +116,21 @@ describe('chat', () => {
     const short = await jsonOf(post(say('long-100', 'x', { max_tokens: 2 })));
     expect(short.choices[0].finish_reason).toBe('length');
     expect(short.usage.completion_tokens).toBe(2);
+  });
+
+  it('says no more than it says it would, where the request names no maximum', async () => {
+    const endless = 'word '.repeat(2_000);
+    const models = ['echo', 'anything', 'content-filter', 'long-1', 'long-9', 'long-1000', 'slow-0+long-77'];
+    for (const model of models) {
+      const { usage } = await jsonOf(post(say(model, endless)));
+      const most = maxOutputTokens('simulator', model) ?? 0;
+      expect(usage.completion_tokens, model).toBeLessThanOrEqual(most);
+      expect(usage.completion_tokens, model).toBeGreaterThanOrEqual(most / 2);
+    }
+    const cut = await jsonOf(post(say('echo', endless)));
+    expect(cut.choices[0]).toMatchObject({ finish_reason: 'length', message: { content: endless.slice(0, 1_024) } });
+    const whole = await jsonOf(post(say('echo', endless, { max_tokens: 5_000 })));
+    expect(whole.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: endless } });
   });
 
   it('long-<n> has n words; content-filter says so', async () => {

@@ -1,7 +1,8 @@
 /** A routing world in virtual time: sleeping moves the clock, and every attempt is scripted and recorded. */
+import { NO_GUARDS } from '#gateway/guardrails/node-guards.ts';
 import type { Branch, BreakerRule, Facts, Plan, PlanNode, RetryRule, Settings, Target } from '#gateway/plan/plan.ts';
 import { Breakers } from '#gateway/route/breakers.ts';
-import type { Circumstances } from '#gateway/route/circumstances.ts';
+import type { AdmitTarget, Circumstances } from '#gateway/route/circumstances.ts';
 import type { Reply, Routed } from '#gateway/route/reply.ts';
 import { DEFAULT_RETRY_CODES } from '#gateway/route/retry.ts';
 import { RetryBudgets } from '#gateway/route/retry-budget.ts';
@@ -19,6 +20,8 @@ const SETTINGS: Settings = {
   streamDelivery: 'live',
   streamIdleTimeoutMs: 60_000,
   customHost: undefined,
+  concurrency: undefined,
+  cache: undefined,
 };
 
 export interface TargetOptions {
@@ -32,7 +35,17 @@ export interface TargetOptions {
 export function target(path: string, options: TargetOptions = {}): Target {
   const { weight = 1, retry, breaker, upstream = 'request' } = options;
   const settings = { ...SETTINGS, retry, breaker };
-  return { kind: 'target', path, name: path, weight, settings, upstream, config: {}, breakerKey: path };
+  return {
+    kind: 'target',
+    path,
+    name: path,
+    weight,
+    settings,
+    guards: NO_GUARDS,
+    upstream,
+    config: {},
+    breakerKey: path,
+  };
 }
 
 export type BranchOptions = Partial<Pick<Branch, 'weight' | 'fallbackCodes' | 'choose' | 'stickyKey' | 'stickyTtlMs'>>;
@@ -46,8 +59,18 @@ export function branch(mode: Branch['mode'], children: readonly PlanNode[], opti
   return { kind: 'branch', path, name: path, weight: 1, mode, children, ...open, ...options };
 }
 
+const NO_CACHE = { at: 'nowhere', rule: undefined, fingerprint: '' } as const;
+
 export function planOf(root: PlanNode): Plan {
-  return { name: 'team-a/chat', root };
+  return {
+    name: 'team-a/chat',
+    root,
+    cache: NO_CACHE,
+    isCapped: false,
+    prompt: undefined,
+    inputGuards: [],
+    isGuarded: false,
+  };
 }
 
 export function retryRule(attempts: number, options: Partial<RetryRule> = {}): RetryRule {
@@ -117,9 +140,13 @@ export class World {
     };
   }
 
-  route(root: PlanNode, options: { facts?: Facts; deadlineAt?: number } = {}): Promise<Routed<Reply>> {
+  route(
+    root: PlanNode,
+    options: { facts?: Facts; deadlineAt?: number; admit?: AdmitTarget } = {},
+  ): Promise<Routed<Reply>> {
+    const { facts = EMPTY_FACTS, deadlineAt, admit } = options;
     const attempt = (asked: Target, retry: number) => this.#attempt(asked, retry);
-    return route(planOf(root), options.facts ?? EMPTY_FACTS, attempt, this.circumstances(options.deadlineAt));
+    return route(planOf(root), facts, attempt, this.circumstances(deadlineAt), admit);
   }
 
   /** Paths asked since the last call of this. */

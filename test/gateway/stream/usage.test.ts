@@ -52,6 +52,62 @@ describe('usage in OpenAI’s words', () => {
       },
     ],
     [
+      { prompt_tokens: 9, completion_tokens: 0, prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 4 } },
+      {
+        prompt_tokens: 9,
+        completion_tokens: 0,
+        total_tokens: 9,
+        prompt_tokens_details: { cached_tokens: 3, cache_creation_tokens: 4 },
+      },
+    ],
+    [
+      {
+        prompt_tokens: 9,
+        completion_tokens: 8,
+        prompt_tokens_details: {
+          cached_tokens: 3,
+          audio_tokens: 2,
+          image_tokens: 1,
+          cached_tokens_details: { audio_tokens: 1, image_tokens: 1, text_tokens: 1 },
+        },
+        completion_tokens_details: {
+          reasoning_tokens: 0,
+          audio_tokens: 1,
+          image_tokens: 2,
+          accepted_prediction_tokens: 3,
+          rejected_prediction_tokens: 2,
+        },
+      },
+      {
+        prompt_tokens: 9,
+        completion_tokens: 8,
+        total_tokens: 17,
+        prompt_tokens_details: {
+          cached_tokens: 3,
+          audio_tokens: 2,
+          image_tokens: 1,
+          cached_audio_tokens: 1,
+          cached_image_tokens: 1,
+        },
+        completion_tokens_details: {
+          reasoning_tokens: 0,
+          audio_tokens: 1,
+          image_tokens: 2,
+          accepted_prediction_tokens: 3,
+          rejected_prediction_tokens: 2,
+        },
+      },
+    ],
+    [
+      {
+        prompt_tokens: 9,
+        completion_tokens: 8,
+        prompt_tokens_details: { audio_tokens: 0, image_tokens: -1 },
+        completion_tokens_details: { audio_tokens: 0.5, rejected_prediction_tokens: '2' },
+      },
+      { prompt_tokens: 9, completion_tokens: 8, total_tokens: 17 },
+    ],
+    [
       { prompt_tokens: 1, completion_tokens: 1, prompt_tokens_details: null, completion_tokens_details: null },
       { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
     ],
@@ -81,6 +137,22 @@ describe('usage in Anthropic’s words', () => {
         completion_tokens: 5,
         total_tokens: 20,
         prompt_tokens_details: { cached_tokens: 3, cache_creation_tokens: 2 },
+      },
+    ],
+    [
+      {
+        input_tokens: 1,
+        output_tokens: 5,
+        cache_creation_input_tokens: 9,
+        cache_creation: { ephemeral_5m_input_tokens: 5, ephemeral_1h_input_tokens: 4 },
+        output_tokens_details: { thinking_tokens: 3 },
+      },
+      {
+        prompt_tokens: 10,
+        completion_tokens: 5,
+        total_tokens: 15,
+        prompt_tokens_details: { cached_tokens: 0, cache_creation_tokens: 9, cache_creation_1h_tokens: 4 },
+        completion_tokens_details: { reasoning_tokens: 3 },
       },
     ],
     [

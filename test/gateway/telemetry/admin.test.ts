@@ -3,8 +3,17 @@ import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Admin } from '#crds/command/admin-server.ts';
 import { type AdminView, type ServedConfig, startAdmin } from '#gateway/admin.ts';
+import type { UsagePage } from '#gateway/usage-page.ts';
 
 const SERVED: ServedConfig = { generation: 7, hash: 'abc', loaded_at: '2026-01-31T12:00:00.000Z', format: 1 };
+
+const USED: UsagePage = {
+  incarnation: 'one',
+  mode: 'own',
+  store: { state: 'ok' },
+  shares_version: 3,
+  budgets: [{ key: 'u|0||a', id: 'u', group: ['a'], period_start_ms: 0, used: '9007199254740993' }],
+};
 
 let admin: Admin;
 let reason: string | undefined;
@@ -16,6 +25,7 @@ const view: AdminView = {
   metrics: () => metrics(),
   config: () => served,
   objects: () => ['GatewayConfig team-a/chat', 'Integration team-a/openai'],
+  usage: async () => USED,
 };
 
 beforeEach(async () => {
@@ -64,6 +74,12 @@ describe('pages', () => {
     expect(answer.status).toBe(500);
     expect(JSON.parse(answer.text)).toMatchObject({ error: { code: 'internal', type: 'server_error', param: null } });
     expect(answer.text).not.toContain('canary');
+  });
+
+  test('what was used, amounts as text', async () => {
+    const usage = await get('/usage');
+    expect(usage.headers.get('content-type')).toBe('application/json');
+    expect(JSON.parse(usage.text)).toEqual(USED);
   });
 
   test('the config in use, and its objects on request', async () => {

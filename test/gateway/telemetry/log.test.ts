@@ -41,6 +41,7 @@ describe('the line of a request', () => {
       level: 'info',
       msg: 'request',
       method: 'POST',
+      endpoint: 'chatComplete',
       path: '/v1/chat/completions',
       status: 200,
       caller: 'checkout',

@@ -37,6 +37,28 @@ describe('the server span', () => {
     });
   });
 
+  test('tells what guardrails made of it, and each word of feedback as an event', () => {
+    const feedback = [{ source: 'hook', hook: 'no-word', value: -5, weight: 1 }] as const;
+    const inspected = { deniedBy: 'no-word/default.contains', failed: ['no-word/default.contains'], feedback };
+    const span = serverSpan({ ...anExchange(), inspected }, 1);
+    expect(span.attributes).toMatchObject({
+      'modelgateway.guardrail.denied_by': 'no-word/default.contains',
+      'modelgateway.guardrail.failed_checks': 'no-word/default.contains',
+    });
+    expect(span.events).toEqual([
+      {
+        name: 'feedback',
+        attributes: {
+          'modelgateway.feedback.source': 'hook',
+          'modelgateway.feedback.value': -5,
+          'modelgateway.feedback.weight': 1,
+          'modelgateway.guardrail': 'no-word',
+        },
+      },
+    ]);
+    expect(serverSpan(anExchange(), 1).events).toEqual([]);
+  });
+
   test('keeps the words of the caller for its ids', () => {
     const trace = aTrace({
       echoed: 'order 17',

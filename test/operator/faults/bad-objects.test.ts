@@ -34,10 +34,13 @@ function remove({ server }: Stage, { kind, metadata: { namespace, name } }: ApiO
   server.delete(resourceOf(kind), namespace, name);
 }
 
+const EVERYBODY = { conditions: [{ key: 'api_key', value: '*' }], group_by: [{ key: 'api_key' }] };
 const VICTIMS: Readonly<Record<string, object>> = {
   GatewayConfig: fallback('@openai', 'simulator'),
   Integration: { provider: 'openai', secret_mappings: [mapping('victims-vendor')] },
   ApiKey: { type: 'workspace-service', secret_name: 'victims-key' },
+  RateLimitPolicy: { type: 'requests', unit: 'rpm', value: 5, ...EVERYBODY },
+  UsageLimitPolicy: { type: 'cost', credit_limit: 5, ...EVERYBODY },
 };
 const VICTIMS_KEY = secret('team-a/victims-key', { api_key: 'the-key-of-the-victim' });
 const VICTIMS_VENDOR = secret('team-a/victims-vendor', { api_key: 'sk-of-the-victim' });

@@ -4,8 +4,9 @@ import { type ApiObject, CONFIG_MAPS, type Resource, SECRETS } from '#crds/api/a
 import { KIND_RESOURCES } from '#crds/kinds/resources.ts';
 import { type DecodedSnapshot, decodeSnapshot, type ShardMemory } from '#crds/snapshot/decode.ts';
 import { indexSchema } from '#crds/snapshot/index-document.ts';
-import { indexObject, SHARD_KEY, shardObject } from '#crds/snapshot/object-names.ts';
+import { indexObject, SHARD_KEY, shardObject, sharesObject } from '#crds/snapshot/object-names.ts';
 import { canonicalJson } from '#crds/snapshot/records.ts';
+import { decodeShares, SHARES_KEY, type Shares } from '#crds/snapshot/shares.ts';
 import type { ApiServer } from '../../fakes/api-server/api-server.ts';
 
 /** Where the operator, its gateways and the snapshot are. */
@@ -38,6 +39,15 @@ export function publishedIn(server: ApiServer): DecodedSnapshot | undefined {
   return decodeSnapshot({ index, shards }, memory);
 }
 
+/** What replicas are told of one another; undefined: nothing. Throws where it cannot be read. */
+export function sharesIn(server: ApiServer): Shares | undefined {
+  const stored = server.get(CONFIG_MAPS, NAMESPACE, sharesObject(RELEASE).name);
+  const text = dataOf(stored)[SHARES_KEY];
+  if (text !== undefined) return decodeShares(Buffer.from(text));
+  const packed = dataOf(stored, 'binaryData')[SHARES_KEY];
+  return packed === undefined ? undefined : decodeShares(Buffer.from(packed, 'base64'));
+}
+
 function shardsIn(index: string): readonly string[] {
   try {
     return indexSchema.parse(JSON.parse(index)).shards.map(({ name }) => name);
@@ -65,7 +75,14 @@ export function outcomeOf(server: ApiServer): Outcome {
   const { snapshot } = published(server);
   const made = new Map(server.list(SECRETS).flatMap((secret) => madeKey(secret)));
   const keys = snapshot.keys.map((key) => ({ ...key, digest: made.get(key.digest) ?? key.digest }));
-  return { content: canonicalJson({ ...snapshot, keys }), statuses: statusesIn(server) };
+  const { rate_limits, usage_limits } = snapshot;
+  const limits = { rate_limits: rate_limits.map(named), usage_limits: usage_limits.map(named) };
+  return { content: canonicalJson({ ...snapshot, ...limits, keys }), statuses: statusesIn(server) };
+}
+
+/** An object's UID is another one in each cluster. */
+function named<T extends { readonly id: string; readonly path: string }>(limit: T): T {
+  return { ...limit, id: `of the object ${limit.path}` };
 }
 
 /** `Accepted=True Accepted, ...` of each object, with its messages and the generation that it is about. */

@@ -2,7 +2,7 @@
 
 import { type DecodedSnapshot, SnapshotRefused } from '#crds/snapshot/decode.ts';
 import type { ApiServer } from '../../fakes/api-server/api-server.ts';
-import { publishedIn } from './outcome.ts';
+import { publishedIn, sharesIn } from './outcome.ts';
 
 export interface PretendGatewayOptions {
   readonly server: ApiServer;
@@ -20,6 +20,16 @@ export class PretendGateway {
   refuses: string | undefined;
   /** Answers nobody. */
   isDeaf = false;
+  /** As its EndpointSlice says. */
+  isReady = true;
+  /** What it counted since it started; by the counter's key. */
+  readonly used = new Map<string, bigint>();
+  /** Whether it counts for all, and how its store is. */
+  mode: 'own' | 'total' = 'own';
+  storeState: 'ok' | 'degraded' = 'ok';
+  /** When keys were used, by `namespace/name`. */
+  readonly keyUses = new Map<string, number>();
+  #starts = 1;
   /** Generations that it served, in order. */
   readonly history: number[] = [];
   #served: DecodedSnapshot | undefined;
@@ -47,6 +57,32 @@ export class PretendGateway {
   config(): unknown {
     const { generation = 0, hash = '' } = this.served ?? {};
     return { generation, hash, format: 1, ...(this.#refused === undefined ? {} : { refused: this.#refused }) };
+  }
+
+  /** As its admin port tells it. */
+  usage(): unknown {
+    return {
+      incarnation: `${this.name} ${this.#starts}`,
+      mode: this.mode,
+      store: { state: this.storeState },
+      shares_version: sharesIn(this.#server)?.version ?? 0,
+      budgets: [...this.used].map(([key, used]) => ({ key, used: String(used) })),
+      keys: [...this.keyUses].map(([path, last_used_at_ms]) => {
+        const [namespace, name] = path.split('/');
+        return { namespace, name, last_used_at_ms };
+      }),
+    };
+  }
+
+  /** Counts so much more. */
+  use(key: string, amount: bigint): void {
+    this.used.set(key, (this.used.get(key) ?? 0n) + amount);
+  }
+
+  /** Another process, which knows nothing of what the former counted. */
+  restart(): void {
+    this.#starts += 1;
+    this.used.clear();
   }
 
   /** Looks at what is published. */

@@ -61,7 +61,7 @@ function* pathsOf(schema: Schema, path: Path): Generator<{ readonly path: Path; 
 }
 
 function wrongFor({ type = '', enum: values }: Schema): unknown {
-  return values === undefined ? (WRONG[type] ?? 7) : 'nonsense';
+  return values === undefined ? (WRONG[type] ?? true) : 'nonsense';
 }
 
 /** What lies between is made where it is missing. */

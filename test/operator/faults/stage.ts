@@ -1,6 +1,7 @@
 /** The whole operator against an API server in memory, with gateways that serve what it publishes; in virtual time. */
 import { afterEach, expect, vi } from 'vitest';
 import { ENDPOINT_SLICES } from '#crds/api/api-object.ts';
+import { sharesObject } from '#crds/snapshot/object-names.ts';
 import type { Publication } from '#operator/loop.ts';
 import { type Operator, startOperator } from '#operator/operator.ts';
 import { pass, useVirtualTime } from '../../crds/api/virtual-time.ts';
@@ -14,12 +15,15 @@ export const ORGANISATION = 'model-gateway';
 export const LEASE = `${RELEASE}-operator`;
 /** Of real time: a busy machine is slow. */
 const TIMEOUT_MS = 180_000;
+const SHARES = sharesObject(RELEASE).name;
 const SERVICE = `${RELEASE}-gateway`;
 const ADMIN_PORT = 8_788;
 
 export interface StageOptions extends ApiServerOptions {
   /** Default 2. */
   readonly gateways?: number;
+  /** Where operators post alerts. Default: nowhere. */
+  readonly alertWebhook?: string;
 }
 
 /** One process of the operator. */
@@ -62,9 +66,11 @@ export class Stage {
   readonly server: ApiServer;
   readonly gateways: PretendGateway[] = [];
   readonly defects: unknown[] = [];
+  readonly #alertWebhook: string | undefined;
   readonly #runs: Started[] = [];
 
-  constructor({ gateways = 2, validatesSpecs = false, ...options }: StageOptions) {
+  constructor({ gateways = 2, validatesSpecs = false, alertWebhook, ...options }: StageOptions) {
+    this.#alertWebhook = alertWebhook;
     this.server = startApiServer({ ...options, validatesSpecs, namespaces: [NAMESPACE, ORGANISATION] });
     for (let n = 0; n < gateways; n++) this.addGateway();
   }
@@ -73,10 +79,19 @@ export class Stage {
     return outcomeOf(this.server);
   }
 
-  /** Of the operator, without its Lease. */
+  /** Of the operator, without its Lease, and without the shares, which tell of gateways that come and go. */
   get writes(): readonly WriteEntry[] {
+    return this.#written.filter(({ resource, name }) => resource !== 'leases' && name !== SHARES);
+  }
+
+  /** Of the shares. */
+  get shareWrites(): readonly WriteEntry[] {
+    return this.#written.filter(({ name }) => name === SHARES);
+  }
+
+  get #written(): readonly WriteEntry[] {
     const identities = new Set(this.#runs.map(({ identity }) => identity));
-    return this.server.journal.filter(({ who, resource }) => identities.has(who) && resource !== 'leases');
+    return this.server.journal.filter(({ who }) => identities.has(who));
   }
 
   addGateway(): PretendGateway {
@@ -94,6 +109,11 @@ export class Stage {
   removeGateway(gateway: PretendGateway): void {
     gateway.close();
     this.gateways.splice(this.gateways.indexOf(gateway), 1);
+    this.#tellEndpoints();
+  }
+
+  setReady(gateway: PretendGateway, isReady: boolean): void {
+    gateway.isReady = isReady;
     this.#tellEndpoints();
   }
 
@@ -133,9 +153,9 @@ export class Stage {
       this.server.delete(ENDPOINT_SLICES, NAMESPACE, `${SERVICE}-1`);
       return;
     }
-    const endpoints = this.gateways.map(({ name, address }) => ({
+    const endpoints = this.gateways.map(({ name, address, isReady }) => ({
       addresses: [address],
-      conditions: { ready: true },
+      conditions: { ready: isReady },
       targetRef: { kind: 'Pod', name, namespace: NAMESPACE },
     }));
     const { apiVersion, kind } = ENDPOINT_SLICES;
@@ -168,7 +188,9 @@ export class Stage {
         onLeading: (isLeader) => terms.push(isLeader ? 'leading' : 'not leading'),
         onPublished: (publication) => publications.push(publication),
       },
-      fetchConfig: async (origin) => this.#ask(origin),
+      fetchConfig: async (origin) => this.#gatewayAt(origin).config(),
+      fetchUsage: async (origin) => this.#gatewayAt(origin).usage(),
+      alertWebhook: this.#alertWebhook,
     }).then((started) => {
       operator = started;
       if (isGone) void started.close();
@@ -193,10 +215,10 @@ export class Stage {
     };
   }
 
-  #ask(origin: string): unknown {
+  #gatewayAt(origin: string): PretendGateway {
     const { hostname } = new URL(origin);
     const gateway = this.gateways.find(({ address }) => address === hostname);
     if (gateway === undefined || gateway.isDeaf) throw new Error(`connect ECONNREFUSED ${hostname}`);
-    return gateway.config();
+    return gateway;
   }
 }

@@ -37,6 +37,17 @@ export function apiKey(path: string, more: object = {}): ApiObject {
   return custom('ApiKey', path, { type: 'workspace-service', ...more });
 }
 
+/** So much per minute, or in all, of every key's requests. */
+export function policy(
+  kind: 'RateLimitPolicy' | 'UsageLimitPolicy',
+  path: string,
+  more: object,
+  meta: Meta = {},
+): ApiObject {
+  const groups = [{ key: 'api_key' }];
+  return custom(kind, path, { conditions: [{ key: 'api_key', value: '*' }], group_by: groups, ...more }, meta);
+}
+
 /** Targets that make up for one another. */
 export function fallback(...providers: readonly string[]): object {
   return { strategy: { mode: 'fallback' }, targets: providers.map((provider) => ({ provider })) };
@@ -57,6 +68,12 @@ export const BEGINNING: readonly ApiObject[] = [
   config('team-b/chat', { provider: '@shared', override_params: { model: 'one' } }),
   config('team-b/dangling', { provider: '@nobody' }),
   apiKey('team-b/app', { defaults: { config_id: 'chat' } }),
+  policy('RateLimitPolicy', 'team-a/minute', { type: 'requests', unit: 'rpm', value: 100 }),
+  policy('UsageLimitPolicy', 'model-gateway/money', { type: 'cost', credit_limit: 50, alert_threshold: 40 }),
+  custom('Workspace', 'model-gateway/team-a', {
+    defaults: { metadata: { cost_centre: '12' } },
+    rate_limits: { type: 'tokens', unit: 'rpd', value: 1_000_000 },
+  }),
 ];
 
 type Act = (server: ApiServer) => unknown;
@@ -96,6 +113,23 @@ export const STEPS: readonly Step[] = [
     acts: [
       remove('GatewayConfig', 'team-b/chat'),
       ...apply(config('team-b/chat', { provider: 'simulator' }), apiKey('team-b/late')),
+    ],
+  },
+  {
+    title: 'limits are edited, reset, spoilt, archived and lifted',
+    acts: [
+      ...apply(
+        policy('RateLimitPolicy', 'team-a/minute', { type: 'requests', unit: 'rps', value: 100 }),
+        policy(
+          'UsageLimitPolicy',
+          'model-gateway/money',
+          { type: 'cost', credit_limit: 75, periodic_reset: 'monthly' },
+          { annotations: { 'modelgateway.dev/reset-usage': 'again' } },
+        ),
+        policy('UsageLimitPolicy', 'team-b/tokens', { type: 'tokens', credit_limit: 5, status: 'archived' }),
+        apiKey('team-b/app', { usage_limits: { type: 'tokens', credit_limit: 1000 } }),
+      ),
+      remove('Workspace', 'model-gateway/team-a'),
     ],
   },
   {

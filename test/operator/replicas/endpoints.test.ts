@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ApiObject } from '#crds/api/api-object.ts';
-import { endpointsOf } from '#operator/replicas/endpoints.ts';
+import { allEndpointsOf, endpointsOf } from '#operator/replicas/endpoints.ts';
 import { type EndpointLine, type SlicePort, slice } from './slice-server.ts';
 
 const said = (...slices: readonly ApiObject[]) =>
@@ -18,6 +18,17 @@ describe('endpoints', () => {
     ['that is no pod', { address: '10.0.0.1', ready: true }, ['10.0.0.1 10.0.0.1']],
   ])('one %s', (_, line, expected) => {
     expect(said(slice('a', [line]))).toEqual(expected);
+  });
+
+  it('are all asked what they counted, those that are not ready or leave as well', () => {
+    const lines = [
+      { address: '10.0.0.1', pod: 'gw-1', ready: false },
+      { address: '10.0.0.2', pod: 'gw-2', ready: true, terminating: true },
+      { address: '10.0.0.3', pod: 'gw-3', ready: true },
+    ];
+    const slices = [slice('a', lines), slice('b', lines.slice(1))];
+    expect(allEndpointsOf(slices).map(({ name }) => name)).toEqual(['gw-1', 'gw-2', 'gw-3']);
+    expect(endpointsOf(slices).map(({ name }) => name)).toEqual(['gw-3']);
   });
 
   it('are in order of their names', () => {

@@ -10,6 +10,7 @@ import { object, pass } from './passes.ts';
 let metrics: OperatorMetrics;
 let isLeader: boolean;
 let replicas: Replica[];
+const usage = { alerts: 3, limited: 5, exhausted: 2 };
 let counts = { writes: 0, failures: 0, depth: 0, adds: 0, retries: 0 };
 
 beforeEach(() => {
@@ -18,7 +19,12 @@ beforeEach(() => {
   isLeader = true;
   replicas = [];
   counts = { writes: 0, failures: 0, depth: 0, adds: 0, retries: 0 };
-  metrics.follow({ isLeader: () => isLeader, replicas: () => replicas, statusCounts: () => counts });
+  metrics.follow({
+    isLeader: () => isLeader,
+    replicas: () => replicas,
+    statusCounts: () => counts,
+    usageCounts: () => usage,
+  });
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -102,6 +108,11 @@ describe('metrics of controllers', () => {
 });
 
 describe('metrics of our own', () => {
+  it('tell of budgets, without a word of whose they are', async () => {
+    expect(await samples('modelgateway_usage_alerts_total')).toEqual({ '': 3 });
+    expect(await samples('modelgateway_operator_budgets')).toEqual({ 'state="exhausted"': 2, 'state="active"': 3 });
+  });
+
   it('count objects by kind, and whether they are accepted', async () => {
     metrics.pass(pass([object('a', 'served'), object('b', 'served'), object('c', 'bad')]));
     const name = 'modelgateway_operator_objects';

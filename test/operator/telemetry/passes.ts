@@ -25,6 +25,8 @@ export function pass(statuses: readonly ObjectStatus[], over: Partial<Pass> = {}
     statuses,
     problems: [],
     snapshot: snapshotOf({}),
+    isPublished: true,
+    issued: [],
     writeFailures: [],
     tookMs: 20,
     ...over,
