@@ -42,6 +42,7 @@ export function isFreeObject(schema: JsonSchema): boolean {
     schema.type === 'object' &&
     schema.properties === undefined &&
     typeof values === 'object' &&
-    values.type === undefined
+    values.type === undefined &&
+    values.anyOf === undefined
   );
 }

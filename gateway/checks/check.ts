@@ -82,13 +82,16 @@ export class CheckError extends Error {
 /** Parameter of checks whose verdict may be turned round. */
 export const not = z.boolean().default(false).describe('Turns the verdict round.');
 
-/** Parameters that every check takes. */
-export const everyCheck = {
-  failOnError: z
+/** `absent`: what holds where it is left out; the row of the check says the same. */
+export function failOnError(absent: boolean) {
+  return z
     .boolean()
-    .optional()
-    .describe('Whether an error or a time-out counts as a failed check. True where nothing else is said.'),
-};
+    .meta({ description: 'Whether an error or a time-out counts as a failed check.', absent })
+    .optional();
+}
+
+/** Parameters that every check takes. */
+export const everyCheck = { failOnError: failOnError(true) };
 
 export function defineCheck<Parameters extends CommonParameters>(row: CheckRow<Parameters>): Check {
   const { id, does, example, parameters, sides = 'both' } = row;

@@ -44,11 +44,14 @@ describe('checks.md', () => {
     }
   });
 
-  it.each(CHECKS)('shows an example of $id that works', ({ id }) => {
+  it.each(CHECKS)('shows an example of $id that works, and what becomes of errors', ({ id }) => {
     const yaml = /```yaml\n([\s\S]*?)```/.exec(sectionOf(id))?.[1] ?? '';
     const [item, ...more] = parse(yaml) as { id: string; parameters?: unknown }[];
     expect(more).toEqual([]);
-    expect(compileCheck(item?.id ?? '', item?.parameters, testMeans())).toMatchObject({ id: item?.id });
+    const compiled = compileCheck(item?.id ?? '', item?.parameters, testMeans());
+    const failOnError = rowsOf(sectionOf(id)).find(([, name]) => name === '`failOnError`')?.[4];
+    expect(compiled).toMatchObject({ id: item?.id, failOnError: failOnError === '`true`' });
+    expect(failOnError).toMatch(/^`(?:true|false)`$/);
   });
 
   it.each([

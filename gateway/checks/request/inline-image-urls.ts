@@ -1,5 +1,5 @@
 import { z } from '#crds/config/words.ts';
-import { CheckError, defineCheck, everyCheck } from '../check.ts';
+import { CheckError, defineCheck, failOnError } from '../check.ts';
 import type { CheckMeans } from '../means.ts';
 import { words } from '../parameters.ts';
 import type { Rewrite } from '../rewrite.ts';
@@ -25,7 +25,7 @@ export const inlineImageUrls = defineCheck({
       .default(DEFAULT_BYTES)
       .describe('The most bytes of all images together.'),
     timeoutMs: z.int().min(1).max(60_000).default(30_000).describe('How long the fetching may take, in milliseconds.'),
-    ...everyCheck,
+    failOnError: failOnError(false),
   }),
   timeoutMs: ({ timeoutMs }) => timeoutMs,
   compile({ providers, maxSizeBytes }, means) {

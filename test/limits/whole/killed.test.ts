@@ -14,7 +14,7 @@ import { keyOf, type Line, PREFIX, type Processes, startProcesses } from './proc
 
 const REPLICAS = 4;
 const LANES = 6;
-const LOAD_MS = 20_000;
+const LOAD_MS = process.env.CI === undefined ? 10_000 : 20_000;
 const WINDOW_MS = 60_000;
 const MAX_TOKENS = 40;
 const PROMPT_TOKENS = 10;

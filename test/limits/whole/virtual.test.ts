@@ -6,7 +6,7 @@ import { startUpstream, type Upstream } from '../../fakes/upstream.ts';
 import { budgetExcess, type Condition, countersOf, PICO, type Policy, rateExcess } from './policy-model.ts';
 import { type AskStep, type Outcome, type Scenario, ScenarioRun, type Step } from './scenario.ts';
 
-const RUNS = 25;
+const RUNS = process.env.CI === undefined ? 8 : 25;
 const REPLICAS = 3;
 const DAY_MS = 86_400_000;
 /** Most of them end just before a window does, where one that is too short would be seen. */

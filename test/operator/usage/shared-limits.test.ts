@@ -1,5 +1,5 @@
 /** Limits over replicas that share no store: each takes its share, and the operator tells each of the others. */
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, it, type TestContext } from 'vitest';
 import { sharesIn } from '../faults/outcome.ts';
 import { policy } from '../faults/workload.ts';
 import { type Asked, type Fleet, mostWithin, startFleet } from './fleet.ts';
@@ -11,11 +11,12 @@ const BY_WORKSPACE = { conditions: [{ key: 'workspace_id', value: '*' }], group_
 const PACE = 20;
 const VALUE = 60;
 
-let fleet: Fleet | undefined;
-afterEach(async () => {
-  await fleet?.close();
-  fleet = undefined;
-});
+/** Most of a test's time is waiting: all of them run at once, each with its own fleet. */
+async function begin({ onTestFinished }: TestContext, options: Parameters<typeof startFleet>[0]): Promise<Fleet> {
+  const fleet = await startFleet(options);
+  onTestFinished(() => fleet.close());
+  return fleet;
+}
 
 /** By all gateways, a few at a time, for so long on the clock of limits. */
 async function load(on: Fleet, forMs: number, body: object = {}): Promise<Asked[]> {
@@ -37,26 +38,27 @@ function codes(asked: readonly Asked[]): readonly number[] {
 }
 
 describe('a rate limit over three replicas', () => {
-  it(
+  it.concurrent(
     'admits no more than its value in any window, and nearly as much',
-    async () => {
+    async (test) => {
+      const { expect } = test;
       const rate = { type: 'requests', unit: 'rpm', value: VALUE, ...BY_WORKSPACE };
-      fleet = await startFleet({ pace: PACE, limits: [policy('RateLimitPolicy', 'team-a/minute', rate)] });
-      const asked = await load(fleet, 5 * MINUTE_MS);
+      const on = await begin(test, { pace: PACE, limits: [policy('RateLimitPolicy', 'team-a/minute', rate)] });
+      const asked = await load(on, 5 * MINUTE_MS);
       expect(codes(asked)).toEqual([200, 429]);
       expect(mostWithin(asked, MINUTE_MS)).toBeLessThanOrEqual(VALUE);
       expect(asked.filter(({ status }) => status === 200).length).toBeGreaterThan(3 * VALUE);
-      expect(fleet.faults).toEqual([]);
+      expect(on.faults).toEqual([]);
     },
     TIMEOUT_MS,
   );
 
-  it(
+  it.concurrent(
     'admits at most a share more while a replica comes or goes, and no more once all know of it',
-    async () => {
+    async (test) => {
+      const { expect } = test;
       const rate = { type: 'requests', unit: 'rpm', value: VALUE, ...BY_WORKSPACE };
-      fleet = await startFleet({ pace: PACE, limits: [policy('RateLimitPolicy', 'team-a/minute', rate)] });
-      const on = fleet;
+      const on = await begin(test, { pace: PACE, limits: [policy('RateLimitPolicy', 'team-a/minute', rate)] });
       const coming = await Promise.all([load(on, 3 * MINUTE_MS), on.add('gateway-3')]);
       const more = mostWithin(coming[0], MINUTE_MS);
       await on.settled();
@@ -81,12 +83,12 @@ describe('a budget of money over three replicas', () => {
   const USUAL_USD = 0.33;
   const LIMIT_USD = 40;
 
-  it(
+  it.concurrent(
     'is not outrun by parallel requests, and can be used nearly to its end',
-    async () => {
+    async (test) => {
+      const { expect } = test;
       const budget = { type: 'cost', credit_limit: LIMIT_USD, ...BY_WORKSPACE };
-      fleet = await startFleet({ limits: [policy('UsageLimitPolicy', 'team-a/money', budget)] });
-      const on = fleet;
+      const on = await begin(test, { limits: [policy('UsageLimitPolicy', 'team-a/money', budget)] });
       const burst = (count: number) => Promise.all(Array.from({ length: count }, (_, turn) => on.ask(turn)));
       const asked = await burst(300);
       expect(codes(asked)).toEqual([200, 412]);
@@ -103,12 +105,12 @@ describe('a budget of money over three replicas', () => {
     TIMEOUT_MS,
   );
 
-  it(
+  it.concurrent(
     'that one replica alone is asked for grows towards it, though the others had their shares',
-    async () => {
+    async (test) => {
+      const { expect } = test;
       const budget = { type: 'cost', credit_limit: LIMIT_USD, ...BY_WORKSPACE };
-      fleet = await startFleet({ limits: [policy('UsageLimitPolicy', 'team-a/money', budget)] });
-      const on = fleet;
+      const on = await begin(test, { limits: [policy('UsageLimitPolicy', 'team-a/money', budget)] });
       const endMs = Date.now() + 30_000;
       let served = 0;
       while (Date.now() < endMs && served * USUAL_USD < LIMIT_USD * 0.6) {
@@ -124,12 +126,12 @@ describe('a budget of money over three replicas', () => {
 });
 
 describe('a replica that goes', () => {
-  it(
+  it.concurrent(
     'has told all that it used before it is gone, and the others count it',
-    async () => {
+    async (test) => {
+      const { expect } = test;
       const budget = { type: 'tokens', credit_limit: 1_000_000, ...BY_WORKSPACE };
-      fleet = await startFleet({ limits: [policy('UsageLimitPolicy', 'team-a/tokens', budget)] });
-      const on = fleet;
+      const on = await begin(test, { limits: [policy('UsageLimitPolicy', 'team-a/tokens', budget)] });
       for (let round = 0; round < 3; round++) {
         await Promise.all(Array.from({ length: 30 }, () => on.ask(0)));
         await on.remove(`gateway-${round}`);
