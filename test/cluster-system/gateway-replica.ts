@@ -49,6 +49,12 @@ export class GatewayReplica {
     return `http://127.0.0.1:${this.#ports.api}`;
   }
 
+  /** Version of what it knows of the others; 0: nothing. */
+  async sharesVersion(): Promise<number> {
+    const page = (await (await fetch(this.#admin('/usage'))).json()) as { readonly shares_version: number };
+    return page.shares_version;
+  }
+
   /** Value of the first series of a metric; undefined: there is none. */
   async metric(name: string): Promise<number | undefined> {
     const text = await (await fetch(this.#admin('/metrics'))).text();

@@ -61,7 +61,7 @@ describeCluster('keys, of a real operator and three real gateways', () => {
   it('a key is made, written to its Secret, and served by every replica once it is programmed', async () => {
     await stage.apply(apiKey('fresh'));
     const key = await stage.keyOf('fresh');
-    expect(key).toMatch(/^mgw_\w{43}$/);
+    expect(key).toMatch(/^mgw_\w{49}$/);
     expect(await stage.words(key)).toEqual(stage.gateways.map(() => HELLO));
     const owner = at(await stage.read('secret/fresh-api-key'), 'metadata.ownerReferences.0');
     expect(owner).toMatchObject({ kind: 'ApiKey', name: 'fresh', controller: true });

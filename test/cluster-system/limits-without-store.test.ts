@@ -29,9 +29,18 @@ describeCluster('limits without a store, of a real operator and three real gatew
     await served?.upstream.close();
   });
 
+  /** Before it is told, a gateway takes itself for one of as many as there could be. */
+  const knowOneAnother = async () => {
+    const text = at<string>(await stage.read('configmap/edge-shares', stage.release.namespace), 'data.shares') ?? '{}';
+    const { replicas = [], version } = JSON.parse(text) as { replicas?: string[]; version?: number };
+    const known = await Promise.all(stage.gateways.map((gateway) => gateway.sharesVersion()));
+    return replicas.length === stage.gateways.length && known.every((one) => one === version);
+  };
+
   it('each replica admits its share, and all together what the limit says', STEP, async () => {
     await stage.apply(limitOn('RateLimitPolicy', 'caller', 'caller', { type: 'requests', unit: 'rpm', value: RATE }));
     await stage.wait('ratelimitpolicy/caller');
+    await waitFor(knowOneAnother, 'the gateways to know of one another', PATIENCE_MS);
     expect((await burst(stage, 'caller', key, 150)).admitted).toBe(RATE);
     expect(served.of('caller')).toHaveLength(RATE);
   });
