@@ -31,7 +31,9 @@ describeCluster('limits without a store, of a real operator and three real gatew
 
   /** Before it is told, a gateway takes itself for one of as many as there could be. */
   const knowOneAnother = async () => {
-    const text = at<string>(await stage.read('configmap/edge-shares', stage.release.namespace), 'data.shares') ?? '{}';
+    // There is none before the operator has heard of them.
+    const shares = await stage.read('configmap/edge-shares', stage.release.namespace).catch(() => ({}));
+    const text = at<string>(shares, 'data.shares') ?? '{}';
     const { replicas = [], version } = JSON.parse(text) as { replicas?: string[]; version?: number };
     const known = await Promise.all(stage.gateways.map((gateway) => gateway.sharesVersion()));
     return replicas.length === stage.gateways.length && known.every((one) => one === version);
